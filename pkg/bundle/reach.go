@@ -14,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Reach asks, side by side, whether the registries of images answer, and returns the names of the registries. Mirrors replace registries,
-// as in Sources. Any answer will do, also one that asks for credentials: Reach pulls nothing. If a registry gives none, its contact.Error
-// is in the error's tree.
+// Reach asks all registries of images at once whether they answer, and returns the names of the registries. Mirrors replace registries, as
+// in Sources. Every answer counts, also one that asks for credentials, because Reach pulls no image. The error joins a contact.Error for
+// each registry that does not answer.
 func Reach(ctx context.Context, images []string, mirrors map[string]string) (registries []string, _ error) {
 	repositories := map[string]name.Repository{}
 	for _, image := range images {
@@ -42,7 +42,7 @@ func Reach(ctx context.Context, images []string, mirrors map[string]string) (reg
 	for registry, repository := range repositories {
 		group.Go(func() error {
 			_, err := transport.Ping(ctx, repository.Registry, contact.Bound(roundTripper(repository), maxManifest))
-			if _, answers := errors.AsType[*transport.Error](err); answers { // perhaps by http, after https had no answer
+			if _, answers := errors.AsType[*transport.Error](err); answers { // the answer may be to http, after https failed
 				return nil
 			}
 			if unreached, is := errors.AsType[*contact.Error](err); is {
@@ -53,7 +53,7 @@ func Reach(ctx context.Context, images []string, mirrors map[string]string) (reg
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in silent, so that all are told at once
+	_ = group.Wait() // silent has the errors, so that Reach returns all of them
 	var errs []error
 	for _, registry := range registries {
 		errs = append(errs, silent[registry])

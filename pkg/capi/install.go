@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	clusterctlconfig "sigs.k8s.io/cluster-api/cmd/clusterctl/config"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -32,7 +33,7 @@ type InstallOptions struct {
 	// Without it, Install refuses to upgrade.
 	BeforeUpgrade func(ctx context.Context, upgrades []releases.Upgrade) error
 	// Origins are the sources of the values of the variables, by variable. Install records them on the cluster, and Held reads them.
-	Origins map[string]Origin
+	Origins map[string]credentials.Origin
 	// Halted installs the providers' Deployments without replicas, and does not wait for them: objects of the providers can be stored, but no
 	// provider acts on them. Each Deployment has its number of replicas in ReplicasMark.
 	Halted bool

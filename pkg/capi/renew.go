@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -47,6 +48,11 @@ type renewal struct {
 	variables []string
 	objects   []*unstructured.Unstructured
 	restart   []kube.Key
+}
+
+// Held returns the record of the values that the providers on the management cluster were given.
+func (m *Manager) Held(ctx context.Context) (*credentials.Record, error) {
+	return credentials.Read(ctx, m.kube)
 }
 
 // renewals returns the work for running providers whose variables have new values. If an earlier run gave a value for a variable and this
@@ -82,7 +88,7 @@ func (m *Manager) renewal(
 	ctx context.Context,
 	source *releases.Source,
 	p releases.Provider,
-	held *Held,
+	held *credentials.Record,
 	todo *plan,
 	components repository.Components,
 ) (*renewal, error) {
@@ -92,9 +98,9 @@ func (m *Manager) renewal(
 		return nil, err
 	}
 	v := variables{provider: p, given: given, left: left}
-	v.changed, v.known = held.changed(p, given)
+	v.changed, v.known = held.Changed(p.Label(), given)
 	v.kept = slices.DeleteFunc(slices.Clone(source.Kept()), func(name string) bool { _, ok := named[name]; return !ok })
-	v.dropped = slices.DeleteFunc(held.dropped(p, named, given), func(name string) bool { return slices.Contains(v.kept, name) })
+	v.dropped = slices.DeleteFunc(held.Dropped(p.Label(), named, given), func(name string) bool { return slices.Contains(v.kept, name) })
 	if len(v.kept) > 0 && !left {
 		return nil, &NeedsValuesError{Provider: p, Names: v.kept}
 	}
@@ -206,7 +212,7 @@ func touches(names, others []string) bool {
 }
 
 // pendingOf returns the Deployments that a killed run has not restarted.
-func pendingOf(known *HeldProvider, components repository.Components) []kube.Key {
+func pendingOf(known *credentials.Provider, components repository.Components) []kube.Key {
 	var keys []kube.Key
 	for _, key := range kube.DeploymentKeys(kube.Pointers(components.Objs())) {
 		if slices.Contains(known.Restart, key.String()) {
@@ -221,11 +227,11 @@ func (m *Manager) announce(ctx context.Context, all []renewal) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return m.changeHeld(ctx, func(h *Held) {
+	return credentials.Change(ctx, m.kube, func(h *credentials.Record) {
 		for _, r := range all {
 			p := h.Providers[r.provider.Label()]
 			if p == nil {
-				p = &HeldProvider{Variables: map[string]HeldValue{}}
+				p = &credentials.Provider{Variables: map[string]credentials.Value{}}
 				h.Providers[r.provider.Label()] = p
 			}
 			for _, key := range r.restart {
@@ -269,7 +275,12 @@ func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 }
 
 // keepHeld records which values the providers have now.
-func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, providers []releases.Provider, origins map[string]Origin) error {
+func (m *Manager) keepHeld(
+	ctx context.Context,
+	source *releases.Source,
+	providers []releases.Provider,
+	origins map[string]credentials.Origin,
+) error {
 	type entry struct {
 		provider releases.Provider
 		given    map[string]string
@@ -283,7 +294,7 @@ func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, provide
 		}
 		e := entry{provider: p, given: given, secrets: map[string]bool{}}
 		if len(given) > 0 {
-			parts, err := source.FromVariables(ctx, p, HeldKey.Namespace) // any namespace will do: only the kinds matter
+			parts, err := source.FromVariables(ctx, p, credentials.Key.Namespace) // any namespace will do: only the kinds matter
 			if err != nil {
 				return err
 			}
@@ -295,9 +306,9 @@ func (m *Manager) keepHeld(ctx context.Context, source *releases.Source, provide
 		}
 		entries = append(entries, e)
 	}
-	return m.changeHeld(ctx, func(h *Held) {
+	return credentials.Change(ctx, m.kube, func(h *credentials.Record) {
 		for _, e := range entries {
-			h.give(e.provider, e.given, func(name string) bool { return e.secrets[name] }, origins, time.Now())
+			h.Give(e.provider.Label(), e.given, func(name string) bool { return e.secrets[name] }, origins, time.Now())
 		}
 	})
 }

@@ -1,27 +1,31 @@
 package cmd
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
-// Hints, notes and next steps name commands for whoever reads them to copy. In a fleet with several management clusters, most commands
-// about one of them need --management. The texts come from packages that do not know how many there are, so it is added here, to all.
+// Users copy the commands in hints, notes and next steps. In a fleet with several management clusters, most commands about one of them need
+// --management. Hints come from packages that do not know how many management clusters the fleet has. So advise adds the flag to all texts.
 
-// inAdvice finds the commands in a text: between backquotes, or a text that begins with one, as a next step does.
+// inAdvice matches a command of fleetctl in a text: between backquotes, or as the whole text, as in a next step.
 var inAdvice = regexp.MustCompile("`fleetctl[ ][^`\n]*`|^fleetctl[ ][a-z][^`\n]*$")
 
-// placeholder stands for a management cluster where none is known that a hint is about.
+// placeholder stands for the name of a management cluster in a hint, if fleetctl does not know which one the hint is about.
 const placeholder = "NAME"
 
-// advise completes the commands in a text with --management, where they cannot do without it.
+// advise adds --management to the commands in a text that need it.
 func (f *factory) advise(text string) string {
 	if !strings.Contains(text, "fleetctl ") {
 		return text
@@ -39,8 +43,8 @@ func (f *factory) advise(text string) string {
 	})
 }
 
-// named are the names of the management clusters that a command line of a hint has to be completed with. There are none for a command line
-// that is complete.
+// named returns the management clusters that --management has to name in a command line of a hint. It returns none if the command line is
+// complete without the flag.
 func (f *factory) named(line string) []string {
 	command, _, _ := strings.Cut(line, " #")
 	words := strings.Fields(command)[1:]
@@ -52,31 +56,68 @@ func (f *factory) named(line string) []string {
 	if name := f.flags.management; name != "" {
 		about = []string{name}
 	}
-	repo, err := f.fleetRepo()
+	several, err := f.severalManagementClusters()
 	switch {
-	case err == nil && len(repo.ManagementClusterNames())+len(repo.StandbyNames()) < 2:
+	case err == nil && !several:
 		return nil
 	case len(about) > 0:
 		return about
-	case err != nil || c.Annotations[withoutManagement] == findsOne: // outside of a fleet repo, only a name that was given helps
+	case err != nil || c.Annotations[withoutManagement] == findsOne: // a placeholder would not help outside of a fleet repo
 		return nil
 	}
 	return []string{placeholder}
 }
 
-// withoutManagement is the annotation of a command that takes --management, and does without it in a fleet with several management
+// severalManagementClusters tells whether the fleet has more than one management cluster, standbys included. It decodes fleet.yaml again
+// only if the file is another one, or has changed, since the last call: a report may have a hint for each of thousands of clusters, and
+// fleet.yaml may be large. The command itself may edit fleet.yaml between two hints.
+func (f *factory) severalManagementClusters() (bool, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return false, err
+	}
+	if dir, err = fleetrepo.Find(dir); err != nil {
+		return false, err
+	}
+	file, err := os.Stat(filepath.Join(dir, v1alpha1.FileName)) // before Open: a later change makes the next call decode again
+	if err != nil {
+		return false, err
+	}
+	last := f.counted.Load()
+	if last != nil && os.SameFile(last.file, file) && last.file.Size() == file.Size() && last.file.ModTime().Equal(file.ModTime()) {
+		return last.several, last.err
+	}
+	next := &managementCount{file: file}
+	repo, err := fleetrepo.Open(dir)
+	if next.err = err; err == nil {
+		next.several = len(repo.ManagementClusterNames())+len(repo.StandbyNames()) > 1
+	}
+	f.counted.Store(next)
+	return next.several, next.err
+}
+
+// managementCount says whether a fleet.yaml declares several management clusters.
+type managementCount struct {
+	// file is fleet.yaml as it was before fleetctl read it.
+	file    os.FileInfo
+	several bool
+	// err is the error of reading or decoding fleet.yaml.
+	err error
+}
+
+// withoutManagement is the annotation of a command that takes --management and works without it, also in a fleet with several management
 // clusters.
 const withoutManagement = "without-management"
 
 // The values of withoutManagement.
 const (
-	// worksOnAll is a command for which one name would make something else of it.
+	// worksOnAll marks a command that works on all management clusters. With --management it would do something else.
 	worksOnAll = "works-on-all"
-	// findsOne is a command that finds the management cluster by the rest of its command line.
+	// findsOne marks a command that finds the management cluster by the rest of its command line.
 	findsOne = "finds-one"
 )
 
-// doesWithout marks a command with a value of withoutManagement.
+// doesWithout gives a command the annotation withoutManagement with the value how.
 func doesWithout(c *cobra.Command, how string) {
 	if c.Annotations == nil {
 		c.Annotations = map[string]string{}
@@ -84,7 +125,7 @@ func doesWithout(c *cobra.Command, how string) {
 	c.Annotations[withoutManagement] = how
 }
 
-// saysWhich tells whether a command line says on its own which management cluster it is about, or is about none.
+// saysWhich tells whether the words of a command line name a management cluster, or whether the command is about none.
 func saysWhich(c *cobra.Command, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool {
 		flag, _, _ := strings.Cut(word, "=")
@@ -98,7 +139,7 @@ func saysWhich(c *cobra.Command, words []string) bool {
 	})
 }
 
-// onManagementCluster adds the flag to a command line, before its comment.
+// onManagementCluster adds --management to a command line, before its comment. A comment stays in its column if there is room.
 func onManagementCluster(line, name string) string {
 	command, comment := line, ""
 	if at := strings.Index(line, " #"); at >= 0 {
@@ -110,7 +151,7 @@ func onManagementCluster(line, name string) string {
 	return bare + flag + padding[min(len(padding), len(flag)):] + comment
 }
 
-// aboutOf are the management clusters that a result is about, where the command line does not name one.
+// aboutOf returns the management clusters that a result is about. named uses them if the command line has no --management.
 func aboutOf(result any) []string {
 	switch r := result.(type) {
 	case *change.Result:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -87,6 +89,40 @@ func TestAdvice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Hints of one run decode fleet.yaml once. After an edit of fleet.yaml, the next hint knows the new management clusters.
+func TestAdviceDecodesAnUnchangedFleetOnce(t *testing.T) {
+	one, _, _ := strings.Cut(severalManagementClusters, "  - {name: west")
+	f := advisor(t, one, "")
+	file := filepath.Join(f.flags.repo, v1alpha1.FileName)
+	hints := func(want string) {
+		t.Helper()
+		for range 20 {
+			if got := f.advise("`fleetctl init`"); got != want {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		}
+	}
+	hints("`fleetctl init`")
+	first := f.counted.Load()
+	hints("`fleetctl init`")
+	if first == nil || f.counted.Load() != first {
+		t.Error("a second look at the same fleet.yaml decoded it again")
+	}
+	if err := atomicfile.Write(file, []byte(severalManagementClusters), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hints("`fleetctl init --management NAME`")
+	if err := os.WriteFile(file, []byte(one), 0o600); err != nil { // in place, as an editor does
+		t.Fatal(err)
+	}
+	hints("`fleetctl init`")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	f.about = []string{"west"}
+	hints("`fleetctl init --management west`")
 }
 
 // A reader copies what a hint says. In a fleet with several management clusters, every command of a hint that works on one says which.

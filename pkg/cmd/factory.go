@@ -31,9 +31,11 @@ type factory struct {
 	args []string
 	// root is the tree of commands.
 	root *cobra.Command
-	// about are the management clusters that the result or the error is about, where the command line does not name one.
+	// about names the management clusters that the result or the error is about. Hints use them if the command line has no --management.
 	about []string
-	flags globalFlags
+	// counted is what severalManagementClusters found last.
+	counted atomic.Pointer[managementCount]
+	flags   globalFlags
 	// format is flags.output, parsed.
 	format   ui.Format
 	settings *config.Settings
@@ -131,7 +133,7 @@ func (f *factory) store() state.Store {
 	return s
 }
 
-// cacheDir is the cache folder. The error says that somebody else may have written what is there.
+// cacheDir is the cache folder. It is an error if another user may have written to this folder.
 func (f *factory) cacheDir() (string, error) {
 	dir := cmp.Or(f.flags.cacheDir, filepath.Join(xdg.CacheHome, "fleetctl"))
 	return dir, state.CheckCache(dir)
@@ -171,7 +173,7 @@ func (f *factory) target() (*management.Target, error) {
 	return management.Find(f.store(), f.flags.management, dir)
 }
 
-// declaredTarget is target for commands that only look. The management cluster may be one that was not made yet.
+// declaredTarget is target for commands that only read. It also returns a management cluster that does not exist yet.
 func (f *factory) declaredTarget() (*management.Target, error) {
 	dir, err := f.repoDir()
 	if err != nil {
@@ -180,7 +182,7 @@ func (f *factory) declaredTarget() (*management.Target, error) {
 	return management.FindDeclared(f.store(), f.flags.management, dir)
 }
 
-// actedTarget is declaredTarget for commands that change the management cluster, or keep something of it. It refuses a copy of the folder
+// actedTarget is declaredTarget for commands that change the management cluster or keep a record of it. It refuses a copy of the folder
 // that the cluster follows.
 func (f *factory) actedTarget() (*management.Target, error) {
 	dir, err := f.repoDir()

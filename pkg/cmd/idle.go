@@ -10,16 +10,16 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// idleRule says when flags of a command would have no effect. Such a flag on the command line is a usage error, because whoever typed it
-// expects an effect. Values from the environment and the configuration file are for many commands, so no rule is about them. --dry-run is
-// in no rule: it takes the flags of the run that it previews.
+// idleRule says when flags of a command would have no effect. Such a flag on the command line is a usage error, because the user who typed
+// it expects an effect. The rules ignore values from the environment and from the configuration file, which are for many commands. No rule
+// is about --dry-run: it takes the flags of the run that it previews.
 type idleRule struct {
-	// commands have the rule, without the name of the program. None means every command that edits the fleet repo.
+	// commands are the commands that the rule is for, without "fleetctl". An empty list means every command that edits the fleet repo.
 	commands []string
-	// except are commands that edit the fleet repo and do not have the rule.
+	// except are the commands that an empty list of commands does not mean.
 	except []string
-	// flags have no effect unless one of needs is given, and none if one of against is given. Each of needs and against is the name of a
-	// flag, or the name and a value: provider=aws.
+	// flags have no effect without one of needs, and no effect with one of against. Each of needs and against is the name of a flag, or the
+	// name and a value: provider=aws.
 	flags, needs, against []string
 }
 
@@ -64,7 +64,7 @@ var idleRules = []idleRule{
 	},
 }
 
-// of tells whether c has the rule.
+// of tells whether the rule is for c.
 func (r idleRule) of(c *cobra.Command) bool {
 	_, name, _ := strings.Cut(c.CommandPath(), " ")
 	if len(r.commands) > 0 {
@@ -73,7 +73,7 @@ func (r idleRule) of(c *cobra.Command) bool {
 	return editsRepo(c) && !slices.Contains(r.except, name)
 }
 
-// editsRepo tells whether c has the flags of changeFlags.
+// editsRepo tells whether c edits the fleet repo: whether it has the flags of changeFlags.
 func editsRepo(c *cobra.Command) bool {
 	return c.Flags().Lookup("push") != nil && c.Flags().Lookup("pr") != nil
 }
@@ -101,7 +101,8 @@ func refuseIdle(f *factory, c *cobra.Command) error {
 	return nil
 }
 
-// isOn tells whether a flag has a value other than its default, or the value after an equals sign, wherever the value comes from.
+// isOn tells whether a flag was set and is not false. For name=value, it tells whether the flag has this value. The value may come from the
+// command line, the environment or the configuration file.
 func isOn(c *cobra.Command, flag string) bool {
 	name, value, exact := strings.Cut(flag, "=")
 	given := c.Flags().Lookup(name)
@@ -116,8 +117,8 @@ func (f *factory) typed(c *cobra.Command, flag string) bool {
 	return isOn(c, flag) && !f.settings.FromOutside(flag)
 }
 
-// refuseFormat returns a usage error for an --output on the command line of a command that prints one format only. why says so. taken are
-// the formats that fit nevertheless.
+// refuseFormat returns a usage error for an --output on the command line that would have no effect. why says why. taken are the formats
+// that have an effect.
 func (f *factory) refuseFormat(why string, taken ...ui.Format) error {
 	if f.format == ui.Human || slices.Contains(taken, f.format) || f.settings.FromOutside("output") {
 		return nil

@@ -32,7 +32,7 @@ type Cluster struct {
 	// default counts, or the cloud runs the control plane itself.
 	ControlPlane *int   `json:"controlPlaneReplicas,omitempty"`
 	Pools        []Pool `json:"pools"`
-	// Paused: changes in Git do not reach the cluster.
+	// Paused says that changes in Git do not reach the cluster.
 	Paused bool `json:"paused"`
 	// Removing says that the cluster has lost its protection, and is deleted when its file is removed.
 	Removing bool `json:"removing,omitempty"`
@@ -41,7 +41,7 @@ type Cluster struct {
 	// objects, and its Flavour is the kind of its infrastructure, or its class.
 	Manifests bool   `json:"manifests,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
-	// Unprotected says that Flux deletes the cluster when it leaves Git.
+	// Unprotected says that Flux deletes the cluster when its file is removed from Git.
 	Unprotected bool `json:"unprotected,omitempty"`
 	// File declares the cluster. Line is where its HelmRelease, or its Cluster, starts.
 	File string `json:"file"`
@@ -85,7 +85,7 @@ type place struct {
 	at layout.Layout
 }
 
-// declared is a cluster with the file that declares it, to edit.
+// declared is a cluster with the content of its file, for edits.
 type declared struct {
 	Cluster
 	mgmt     *v1alpha1.ManagementCluster
@@ -126,7 +126,7 @@ func (r *Repo) Clusters() ([]Cluster, diag.Findings, error) {
 	return all, problems, nil
 }
 
-// Names returns the names of all clusters, which are those of their folders. It opens no file.
+// Names returns the names of all clusters, which are the names of their folders. It opens no file.
 func (r *Repo) Names() []string {
 	places, err := r.places("")
 	if err != nil {
@@ -256,7 +256,7 @@ type Place struct {
 }
 
 // Judge reads the cluster that a HelmRelease in a file declares, and returns it with the chart's findings about its values. It returns nil
-// for any other node. It is safe for use by several goroutines.
+// for any other node. Several goroutines may call it.
 func (r *Repo) Judge(at Place, node *yaml.Node) (*Cluster, diag.Findings) {
 	if !isRelease(node) {
 		return nil, nil
@@ -359,7 +359,7 @@ func (r *Repo) find(given string) (*declared, error) {
 	return nil, diag.Usage("choose one: "+strings.Join(sortedSet(choices), ", "), "several clusters are called %s", name)
 }
 
-// findingsOf gives an error its file.
+// findingsOf turns an error into findings about a file.
 func findingsOf(file string, err error) diag.Findings {
 	if findings, ok := errors.AsType[diag.Findings](err); ok {
 		return findings

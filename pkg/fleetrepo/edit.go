@@ -40,8 +40,8 @@ func add(item *yaml.Node, path ...any) change {
 // values returns the path of a value of the chart.
 func values(path ...any) []any { return append([]any{"spec", "values"}, path...) }
 
-// apply makes changes of a cluster's values in order, and judges the result by the chart's schema. An error about a bad
-// value has the line in the file as it would be. The caller also renders the chart's templates: see RendersCluster.
+// apply makes changes of a cluster's values in order, and checks the result against the chart's schema. An error about a bad value has the
+// line in the changed file. The caller also renders the chart's templates: see RendersCluster.
 func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, error) {
 	e, after, err := r.rewrite(c, summary, changes...)
 	if err != nil {
@@ -149,7 +149,7 @@ func (o PoolOptions) check() error {
 	return nil
 }
 
-// checkValues refuses values that another argument says already: they would have no effect.
+// checkValues refuses values that another argument sets already. They would have no effect.
 func (o PoolOptions) checkValues() error {
 	for _, key := range sortedKeys(o.Values) {
 		switch {

@@ -323,8 +323,8 @@ func (r *Repo) filesBelow(dir string) ([]string, error) {
 	return names, err
 }
 
-// followSource lets the Flux Kustomization of an environment follow another source. If nobody has changed the file,
-// followSource writes it anew. Otherwise it changes only the source, and the patches that name the source.
+// followSource lets the Flux Kustomization of an environment follow another source. If nobody has changed the file, followSource writes it
+// again. Otherwise it changes only the source, and the patches that name the source.
 func followSource(src []byte, at layout.Layout, name, source string) ([]byte, error) {
 	documents, err := yamledit.Parse(src)
 	if err != nil || len(documents) == 0 {

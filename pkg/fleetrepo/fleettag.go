@@ -64,8 +64,8 @@ type FleetTag struct {
 	Fleet string
 }
 
-// FleetTags are the fleet tags in the folders of clusters, by file and line. A tag that names no identity, such as a variable that Flux
-// fills in, proves nothing anywhere, and is left out. Unreadable files are left out too, because validate reports them.
+// FleetTags are the fleet tags in the folders of clusters, by file and line. They leave out a tag that names no identity, such as a
+// variable that Flux fills in, because it proves nothing. They also leave out unreadable files, which validate reports.
 func (r *Repo) FleetTags() ([]FleetTag, error) {
 	var all []FleetTag
 	err := r.eachDeclaration(mentionsFleet, func(file string, document *yaml.Node) { all = append(all, fleetTagsOf(file, document)...) })
@@ -120,7 +120,7 @@ func (r *Repo) eachDocument(dir string, has func([]byte) bool, seen func(string,
 	return nil
 }
 
-// mentionsFleet tells that a file may name the identity of a fleet: most do not, and need not be parsed.
+// mentionsFleet tells whether a file may name the identity of a fleet. Most files do not, and need not be parsed.
 func mentionsFleet(src []byte) bool {
 	return bytes.Contains(src, []byte(v1alpha1.FleetTag)) || bytes.Contains(src, []byte(v1alpha1.FleetKey))
 }

@@ -29,8 +29,7 @@ const (
 	CNIRequired = "required"
 )
 
-// fluxFor decides how a new cluster runs Flux, and with which network: as the options say, otherwise as its chart needs
-// and the repo can.
+// fluxFor decides how a new cluster runs Flux, and with which network. The options come first, then what the chart needs and the repo has.
 func (r *Repo) fluxFor(
 	opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
 ) (scaffold.ClusterOptions, error) {
@@ -94,7 +93,7 @@ func (r *Repo) mayRead(cs *manifest.ChangeSet, at layout.Layout, environment str
 	}
 	documents, err := yamledit.Parse(sync)
 	if err != nil {
-		return true, nil //nolint:nilerr // somebody's own, which `fleetctl validate` looks at
+		return true, nil //nolint:nilerr // the user has written it, and `fleetctl validate` checks it
 	}
 	asks := slices.ContainsFunc(documents, func(d *yaml.Node) bool { return yamledit.Find(d, "spec", "secretRef") != nil })
 	return !asks, nil
@@ -343,7 +342,7 @@ func (r *Repo) copyCredentials(cs *manifest.ChangeSet, m *v1alpha1.ManagementClu
 // maxGenerated is more than Flux's manifests have, some 900 KiB.
 const maxGenerated = 16 << 20
 
-// generated reads a file that fleetctl has written, which may be large; nil if it does not exist.
+// generated reads a file that fleetctl has written, which may be large. It returns nil if the file does not exist.
 func (r *Repo) generated(name string) ([]byte, error) {
 	if !r.exists(name) {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// HandedOver describes the run in which a management cluster hands a cluster to one that it has made.
+// HandedOver describes the run in which a management cluster hands over a workload cluster to a management cluster that it has made.
 type HandedOver struct {
 	At time.Time
 	// By says who ran it, and where. Version is the version of fleetctl.

@@ -85,7 +85,7 @@ func (r *Repo) identitiesIn(file string) ([]Identity, error) {
 	}
 	documents, err := yamledit.ParseWithin(content, yamledit.ReadLimits)
 	if err != nil {
-		return nil, nil //nolint:nilerr // validate says it, with its line
+		return nil, nil //nolint:nilerr // validate reports it, with its line
 	}
 	var found []Identity
 	for _, d := range documents {

@@ -28,7 +28,7 @@ type ManagementCluster struct {
 	Clusters int `json:"clusters"`
 }
 
-// ManagementClusters lists those of fleet.yaml, in its order.
+// ManagementClusters lists the management clusters of fleet.yaml, in its order.
 func (r *Repo) ManagementClusters() ([]ManagementCluster, error) {
 	places, err := r.places("")
 	if err != nil {

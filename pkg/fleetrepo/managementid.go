@@ -16,26 +16,27 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// ManagementID says which cluster a management cluster of the fleet is: names come again, after a teardown or on another machine. Every
-// init leaves it in the fleet repo. Whoever finds another one there knows that somebody else has made the management cluster since.
+// ManagementID identifies the cluster behind the name of a management cluster, because a name is used again after a teardown or on another
+// machine. Every init writes it to the fleet repo. If another machine finds a different ManagementID there than it knows, somebody has made
+// the management cluster again.
 type ManagementID struct {
-	// UID is that of the namespace kube-system.
+	// UID of the namespace kube-system.
 	UID string `yaml:"uid"`
-	// At is when it was first noted, By who did it and where, Fleetctl the version of fleetctl; for people to read.
+	// At is the time of the first record, By the user and machine, and Fleetctl the version of fleetctl. They are for people.
 	At       string `yaml:"at"`
 	By       string `yaml:"by"`
 	Fleetctl string `yaml:"fleetctl"`
 }
 
-// NewManagementID is that of a cluster that a run has made, or found without one.
+// NewManagementID returns the ManagementID of a cluster that a run has made, or has found without one.
 func NewManagementID(uid string, run *HandedOver) ManagementID {
 	return ManagementID{UID: uid, At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version}
 }
 
-// String is who has made the cluster, and when.
+// String says when the cluster was recorded, and by whom.
 func (m *ManagementID) String() string { return fmt.Sprintf("%s, %s", m.At, m.By) }
 
-// Content is the file that layout.Identity names.
+// Content returns the content of the file layout.Identity.
 func (m *ManagementID) Content(name string) ([]byte, error) {
 	content, err := yaml.Marshal(m)
 	head := "# Which cluster the management cluster " + name + " is: uid is that of its namespace kube-system. fleetctl keeps this\n" +
@@ -46,10 +47,10 @@ func (m *ManagementID) Content(name string) ([]byte, error) {
 // maxManagementID bounds the bytes that are read of the file, which a stranger may have written.
 const maxManagementID = 4 << 10
 
-// validUID is what an API server gives a namespace, and more.
+// validUID matches the UIDs of API servers, and other harmless texts.
 var validUID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
-// ReadManagementID reads which cluster a management cluster is, in the files of a fleet repo. It returns nil if that is not noted.
+// ReadManagementID reads the ManagementID of a management cluster from the files of a fleet repo. It returns nil if there is none.
 func ReadManagementID(repo fs.FS, at layout.Layout) (*ManagementID, error) {
 	id := &ManagementID{}
 	if there, err := readNote(repo, at.Identity(), id); err != nil || !there {
@@ -61,9 +62,9 @@ func ReadManagementID(repo fs.FS, at layout.Layout) (*ManagementID, error) {
 	return id, nil
 }
 
-// Ended tells whether the fleet repo has a note that the management cluster called name has ended, and that note counts for the cluster
-// that the repo names; made is nil if the repo names none. A note of an older fleetctl does not tell which cluster has ended, and counts
-// for any.
+// Ended tells whether the fleet repo has a note that the management cluster called name has ended. The note must be about the cluster made,
+// which is the repo's ManagementID, or nil. A note of an older fleetctl does not tell which cluster has ended, and counts for every
+// cluster.
 func Ended(repo fs.FS, at layout.Layout, name string, made *ManagementID) (bool, error) {
 	var note struct {
 		Ended endedEntry `yaml:"ended"`
@@ -89,7 +90,7 @@ func readNote(repo fs.FS, name string, into any) (bool, error) {
 		err = errors.New("it is too large")
 	default:
 		err = yaml.NewDecoder(bytes.NewReader(content)).Decode(into)
-		if errors.Is(err, io.EOF) { // nothing but comments
+		if errors.Is(err, io.EOF) { // the file has only comments
 			err = nil
 		}
 	}
@@ -103,8 +104,8 @@ func wrongNote(name string, err error) error {
 	return diag.Wrap("read "+name, err, "bring the file back as it was committed: it tells which management cluster lives")
 }
 
-// UnnotedEnd returns the cluster that the fleet repo names as the management cluster called name, if no note says that it has ended. It
-// returns "" otherwise, and if the repo names none.
+// UnnotedEnd returns the UID of the management cluster called name in the fleet repo, if no note says that it has ended. Otherwise it
+// returns "", and also if the repo has no ManagementID for it.
 func (r *Repo) UnnotedEnd(name string) (string, error) {
 	m, err := r.managementCluster(name)
 	if err != nil {

@@ -48,9 +48,9 @@ type Repo struct {
 	flavours []string
 }
 
-// Edit is a change of the repo that somebody can look at before it is made.
+// Edit is a change of the repo that a user can review before it is made.
 type Edit struct {
-	// Changes to the files. A set without changes means that everything is as wanted.
+	// Changes to the files. Without changes, the repo already is as the edit would make it.
 	Changes manifest.ChangeSet
 	// Summary describes the edit in the first line of a commit message.
 	Summary string
@@ -60,15 +60,15 @@ type Edit struct {
 	Notes []string
 	// LeftAlone says which objects the edit leaves as they are, and why. Unlike Notes, it is shown even if the edit has no changes.
 	LeftAlone []string
-	// AsWanted says which part of the repo is as wanted already, if the edit changes nothing; "" says nothing.
+	// AsWanted is a message for an edit that changes nothing: it says what the repo already has. It may be empty.
 	AsWanted string
 	// Environments are the environments whose clusters or apps the edit changes.
 	Environments []string
 	// Checks have to pass before the edit is made. The caller runs them, because this package does not render and does not use Git.
 	Checks []Check
-	// Private edits show no difference, because it may have secrets in clear.
+	// Private says that the difference must not be shown, because it may have secrets in clear.
 	Private bool
-	// Replaces names files that the edit replaces in the form that they have on disk, even if that is not committed.
+	// Replaces names files that the edit may replace even if their content on disk is not committed.
 	Replaces []string
 }
 

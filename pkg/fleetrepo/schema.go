@@ -29,7 +29,7 @@ type chart struct {
 	inRepo   bool
 	defaults map[string]any
 	schema   map[string]any
-	compiled *valuesschema.Schema // nil where the chart has no schema
+	compiled *valuesschema.Schema // nil if the chart has no schema
 	// annotations of Chart.yaml.
 	annotations map[string]string
 }
@@ -47,7 +47,7 @@ func (r *Repo) Flavours() []string {
 func (r *Repo) listFlavours() []string {
 	own, err := r.folders(layout.ChartsDir)
 	if err != nil {
-		own = nil // the charts of fleetctl remain
+		own = nil // without the repo's folder, only fleetctl's charts count
 	}
 	known, err := scaffold.Flavours()
 	if err != nil {
@@ -101,10 +101,10 @@ func (f *chartFault) Error() string { return f.file + ": " + f.err.Error() }
 
 func (f *chartFault) Unwrap() error { return f.err }
 
-// findings have the place in the chart in dir. They are the same for all clusters of the chart.
+// findings returns the error as findings with their place in the chart in dir. They are the same for all clusters of the chart.
 func (f *chartFault) findings(dir string) diag.Findings { return f.at(path.Join(dir, f.file)) }
 
-// SchemaFindings are what valuesschema has against the schema of a chart, with the place in its file.
+// SchemaFindings turns an error of valuesschema about the schema of a chart into findings, with their place in its file.
 func SchemaFindings(file string, content []byte, err error) diag.Findings {
 	return (&chartFault{content: content, err: err}).at(file)
 }
@@ -115,14 +115,14 @@ func (f *chartFault) at(file string) diag.Findings {
 		line, column = wrong.Place(f.content)
 		message = wrong.Said
 	}
-	message, _, _ = strings.Cut(message, "\n") // each further error is like it
+	message, _, _ = strings.Cut(message, "\n") // the other errors are like the first one
 	return diag.Findings{{
 		Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Line: max(line, 1), Column: column,
 		Summary: "the chart cannot be read: " + message, Hint: diag.Hint(f.err),
 	}}
 }
 
-// load reads a chart's defaults and schema; it may lack both.
+// load reads a chart's defaults and schema. A chart may lack both.
 func (c *chart) load(read func(name string) ([]byte, error), schemas *valuesschema.Schemas) error {
 	switch content, err := read("values.yaml"); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -230,7 +230,7 @@ func overlay(base, top map[string]any) map[string]any {
 	return out
 }
 
-// check judges the values of a cluster by its chart's schema. Findings have the line of the value in file.
+// check checks the values of a cluster against its chart's schema. Findings have the line of the value.
 func (c *declared) check(ch *chart) error {
 	var values map[string]any
 	if n := yamledit.Find(c.node, "spec", "values"); n != nil {
@@ -271,7 +271,7 @@ func (c *declared) checkPools() diag.Findings {
 	return findings
 }
 
-// finding is a problem with the value at path.
+// finding is a finding about the value at path.
 func (c *declared) finding(path yamledit.Path, summary, hint string) diag.Finding {
 	at := yamledit.Nearest(c.node, append([]any{"spec", "values"}, path...)...)
 	if len(path) > 0 {
@@ -282,7 +282,7 @@ func (c *declared) finding(path yamledit.Path, summary, hint string) diag.Findin
 	}
 }
 
-// schemaFindings are the innermost causes, each with its place.
+// schemaFindings returns a finding for each innermost cause, with its place.
 func (c *declared) schemaFindings(ch *chart, failed *valuesschema.Refusal) diag.Findings {
 	path := c.pathOf(failed.Location)
 	var findings diag.Findings

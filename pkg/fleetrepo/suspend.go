@@ -43,8 +43,7 @@ func (r *Repo) PauseEnvironment(name string, paused bool) (*Edit, error) {
 	return e, nil
 }
 
-// pauseIn is PauseEnvironment for one cloud of a management cluster. It tells whether something applies the environment
-// there.
+// pauseIn is PauseEnvironment for one cloud of a management cluster. It tells whether a Flux Kustomization applies the environment there.
 func (r *Repo) pauseIn(e *Edit, at layout.Layout, name string, paused bool) (bool, error) {
 	found, err := r.suspendIn(e, at.ClustersFile(name), paused, anyNamed("Kustomization"))
 	if err != nil || r.Fleet.ChannelOf(name).IsTag() { // the clusters run the files of the tag

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -129,7 +130,7 @@ func Install(
 	}
 }
 
-// byPath groups variables that come from the same secret: it is read once, since it may be another one each time.
+// byPath groups variables that come from the same secret, which is read only once, because each read may return another secret.
 func byPath(all []v1alpha1.Variable) [][]v1alpha1.Variable {
 	var groups [][]v1alpha1.Variable
 	for _, v := range all {
@@ -143,24 +144,24 @@ func byPath(all []v1alpha1.Variable) [][]v1alpha1.Variable {
 	return groups
 }
 
-// leases are the values that Vault has, and which of those that it gave before are still good.
+// leases gets values from Vault, and decides which earlier leases are still good.
 type leases struct {
 	client  *vault.Client
-	held    *capi.Held
+	held    *credentials.Record
 	values  map[string]string
-	origins map[string]capi.Origin
+	origins map[string]credentials.Origin
 	kept    []string
 	now     time.Time
 }
 
-// asked is what a lease was asked for.
+// asked describes the request for a lease. It tells whether an earlier lease is for the same value.
 func (l *leases) asked(v v1alpha1.Variable) string {
 	return fmt.Sprintf("%s %s %s %s %s %v", l.client.Server(), l.client.Namespace(), v.Vault.Path, v.Vault.Field, v.Vault.Text, v.Base64)
 }
 
-// keep keeps the values of group as the cluster has them, where their lease is good for long enough, or can be renewed.
+// keep keeps the cluster's values of a group if their lease lasts long enough, or can be renewed.
 func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
-	origins := map[string]capi.Origin{}
+	origins := map[string]credentials.Origin{}
 	for _, v := range group {
 		origin, ok := l.origin(v)
 		if !ok {
@@ -180,7 +181,7 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 		}
 		var err error
 		until, renewable, err = l.client.Renew(ctx, first.Lease, first.Duration)
-		if err != nil || until.Sub(l.now) <= rest { // it has come to its greatest age, or was revoked: a new one is asked for
+		if err != nil || until.Sub(l.now) <= rest { // the lease has reached its maximum age, or was revoked: request a new one
 			return false
 		}
 	}
@@ -193,9 +194,10 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 	return true
 }
 
-// origin is what the cluster keeps of the lease of a variable's value, in each provider that has it.
-func (l *leases) origin(v v1alpha1.Variable) (capi.Origin, bool) {
-	var found *capi.Origin
+// origin returns the recorded origin of a variable's value. It returns false if the providers with the variable have no lease for the same
+// request, or different leases.
+func (l *leases) origin(v v1alpha1.Variable) (credentials.Origin, bool) {
+	var found *credentials.Origin
 	for _, p := range l.held.Providers {
 		there, ok := p.Variables[v.Name]
 		if !ok {
@@ -203,12 +205,12 @@ func (l *leases) origin(v v1alpha1.Variable) (capi.Origin, bool) {
 		}
 		o := there.Origin
 		if o.Lease == "" || o.Until == nil || o.Asked != l.asked(v) || found != nil && found.Lease != o.Lease {
-			return capi.Origin{}, false
+			return credentials.Origin{}, false
 		}
 		found = &o
 	}
 	if found == nil {
-		return capi.Origin{}, false
+		return credentials.Origin{}, false
 	}
 	return *found, true
 }

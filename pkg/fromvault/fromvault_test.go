@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/session"
@@ -91,18 +91,20 @@ func TestLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := &capi.Held{Providers: map[string]*capi.HeldProvider{}}
+	held := &credentials.Record{Providers: map[string]*credentials.Provider{}}
 	run := func(after time.Duration) *leases {
 		t.Helper()
-		l := &leases{client: client, held: held, values: map[string]string{}, origins: map[string]capi.Origin{}, now: time.Now().Add(after)}
+		l := &leases{
+			client: client, held: held, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: time.Now().Add(after),
+		}
 		if !l.keep(t.Context(), awsVariables) {
 			if err := l.read(t.Context(), awsVariables); err != nil {
 				t.Fatal(err)
 			}
 		}
-		p := &capi.HeldProvider{Variables: map[string]capi.HeldValue{}}
+		p := &credentials.Provider{Variables: map[string]credentials.Value{}}
 		for name, origin := range l.origins {
-			p.Variables[name] = capi.HeldValue{Origin: origin}
+			p.Variables[name] = credentials.Value{Origin: origin}
 		}
 		held.Providers["infrastructure-aws"] = p
 		return l
@@ -149,7 +151,7 @@ func TestLeases(t *testing.T) {
 	// another question is another lease
 	awsOther := slices.Clone(awsVariables)
 	awsOther[1].Vault = &v1alpha1.VaultSecret{Path: "aws/creds/fleet", Field: "secret_key"}
-	l := &leases{client: client, held: held, values: map[string]string{}, origins: map[string]capi.Origin{}, now: time.Now()}
+	l := &leases{client: client, held: held, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: time.Now()}
 	if l.keep(t.Context(), awsOther) {
 		t.Error("kept what was asked for otherwise")
 	}

@@ -6,8 +6,9 @@ import (
 	"os/exec"
 )
 
-// Abilities that only some kinds of hosts have beside Host. Each kind asserts its abilities beside its type. A caller finds out by a type
-// assertion, and tells the user what to do instead where the host lacks the ability. All methods may be called in any state of the host.
+// Abilities that only some kinds of hosts have, in addition to Host. Each kind asserts its abilities beside its type. A caller uses a type
+// assertion. If the host lacks the ability, the caller tells the user what to do instead. All methods may be called in any state of the
+// host.
 type (
 	// Stopper is a host that can be stopped with all its data.
 	Stopper interface {
@@ -19,7 +20,7 @@ type (
 	Logger interface {
 		// Logs names the programs that have a log, sorted.
 		Logs() ([]string, error)
-		// Log opens the log of a program that Logs names. The file's size is the log's present end. For another name the error is
+		// Log opens the log of a program that Logs names. The file's size is the log's present end. For any other name the error is
 		// fs.ErrNotExist.
 		Log(name string) (*os.File, error)
 	}
@@ -44,7 +45,7 @@ type (
 
 	// Exposed is a host whose programs are processes of this machine, so that the machine's other users may reach them.
 	Exposed interface {
-		// Neighbours tells what those users reach without a credential.
+		// Neighbours tells which programs other users of the machine reach without a credential.
 		Neighbours(ctx context.Context) (*Neighbours, error)
 	}
 
@@ -58,8 +59,8 @@ type (
 	Marked interface {
 		// Fleet is the identity of the fleet that CreateOptions named; "" if it is not known.
 		Fleet(ctx context.Context) (string, error)
-		// Stranger is an error if another fleetctl has made a host of the same name. The error names that fleetctl. nil if the host is
-		// ours, if something else than fleetctl made it, or if there is none.
+		// Stranger is an error if another fleetctl has made a host of the same name. The error names that fleetctl. It is nil if this fleetctl or
+		// another program made the host, or if there is no host.
 		Stranger(ctx context.Context) error
 	}
 

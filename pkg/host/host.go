@@ -73,17 +73,17 @@ type Mount struct {
 //
 // Name, State, Kubeconfig and Gateway only look, and several goroutines may call them at once, also beside one of the other methods. Of
 // Create, Start, LoadImages, Delete and Stop of a Stopper, the caller runs one at a time, except that Create itself may load images
-// meanwhile. A method whose ctx ends returns soon, with the reason of ctx in the error's tree (errors.Is). Errors of a host that cannot be
-// used as it is have a hint (diag.Hint) with what to do.
+// meanwhile. A method whose ctx ends returns soon, with the reason of ctx in the error's tree (errors.Is). If a host cannot be used as it
+// is, the error has a hint (diag.Hint) that says what to do.
 type Host interface {
 	// Name of the management cluster.
 	Name() string
 	// State returns the host's state. It changes nothing. The error, with the state "", says that the state cannot be found out: the engine
 	// or the API server does not answer, or a file cannot be read. An error never means StateAbsent.
 	State(ctx context.Context) (State, error)
-	// Create makes a missing host, starts a stopped one and rebuilds a half-made one. It returns when the API server is ready and the
-	// images are loaded. It leaves a running host as it is, except that it loads images. It returns an error for StateForeign, and changes
-	// nothing then. After another error the host may be in any other state: the next Create goes on from there, and Delete removes it.
+	// Create makes a missing host, starts a stopped one and rebuilds a half-made one. It returns when the API server is ready and the images
+	// are loaded. It leaves a running host as it is, except that it loads images. For StateForeign it changes nothing and returns an error.
+	// After another error the host may be in any other state: the next Create goes on from there, and Delete removes it.
 	Create(ctx context.Context, opts CreateOptions) error
 	// Start starts a stopped host, waits until its API server is ready, and returns the new state. It makes nothing: a half-made host
 	// becomes StateBroken, and a missing one stays StateAbsent. detail may be nil; it is called with each line of progress.

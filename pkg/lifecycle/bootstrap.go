@@ -196,7 +196,7 @@ func (b *bootstrap) steps() []steps.Step {
 // findHandover looks for a hand-over that an earlier run has begun, on this machine or another.
 func (b *bootstrap) findHandover(ctx context.Context) error {
 	if b.session.HostErr != nil {
-		return nil //nolint:nilerr // preflight tells it with all else
+		return nil //nolint:nilerr // preflight reports it with the other problems
 	}
 	if err := b.move.Look(ctx); err != nil {
 		return err
@@ -260,7 +260,7 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
 	r, err := b.session.Cluster.Load()
 	if err != nil || r.PivotedTo == "" {
-		return false, nil //nolint:nilerr // no record is no pivot
+		return false, nil //nolint:nilerr // without a record there was no pivot
 	}
 	if b.opts.PivotTo != "" && !management.SameCluster(b.opts.PivotTo, r.PivotedTo) {
 		return true, diag.Usage("leave --pivot-to out, or name that cluster",

@@ -72,7 +72,7 @@ func (b *bootstrap) keepSnapshots(
 			}
 		case <-clusters.Made():
 			return keep(ctx)
-		case <-ctx.Done(): // a run that fails has made something, too
+		case <-ctx.Done(): // a failed run has made objects, too
 			return session.Late(ctx, keep)
 		}
 	}
@@ -83,7 +83,7 @@ func (b *bootstrap) keepSnapshots(
 // the caller can say that the former management cluster is gone (--source-is-gone).
 func (b *bootstrap) fromSnapshot(ctx context.Context) error {
 	if b.session.HostErr != nil || b.session.Connected {
-		return nil //nolint:nilerr // preflight tells it with all else
+		return nil //nolint:nilerr // preflight reports it with the other problems
 	}
 	place, ids, err := b.session.Snapshots(ctx)
 	if err != nil {

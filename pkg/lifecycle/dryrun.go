@@ -101,7 +101,7 @@ func DryRun(ctx context.Context, deps management.Deps, opts session.Options, dir
 	return plan, nil
 }
 
-// whatInitRefuses is what Init refuses before it changes anything, its preflight checks aside, which are doctor's.
+// whatInitRefuses returns the error with which Init would refuse to begin. It makes no preflight checks, because doctor makes them.
 func whatInitRefuses(ctx context.Context, s *session.Session) error {
 	if err := standing.Refuse(ctx, s); err != nil {
 		return err

@@ -141,7 +141,7 @@ type InitResult struct {
 	Kubeconfig    string `json:"kubeconfig"`
 	DeployKey     string `json:"deployKey,omitempty"`
 	Changed       bool   `json:"changed"`
-	// Kept are the objects that Flux applied before the take-over and the fleet repo does not have.
+	// Kept are the objects that Flux applied before the take-over and that the fleet repo does not have.
 	Kept []string `json:"kept,omitempty"`
 	// Upgraded are the components that run in another version than before. Snapshot is a private file with the Cluster API objects from
 	// before the upgrade.

@@ -22,7 +22,7 @@ const (
 // goneError says that the host, or the server of the fleet repo, ended while init worked.
 type goneError struct {
 	what string
-	err  error // what the steps say about it; nil if a look found it
+	err  error // the error of the steps; nil if watch noticed the end
 }
 
 func (e *goneError) Error() string {
@@ -59,7 +59,7 @@ func runWatched(ctx context.Context, r *converge.Run) error {
 	return err
 }
 
-// watch looks at the host and the server, from when the host is complete until one of them has ended or ctx ends.
+// watch checks the host and the server until one of them has ended or ctx ends. It begins when the host is complete.
 func watch(ctx context.Context, r *converge.Run) *goneError {
 	if _, err := r.Pods.Await(ctx); err != nil {
 		return nil
@@ -78,7 +78,8 @@ func watch(ctx context.Context, r *converge.Run) *goneError {
 	}
 }
 
-// stopped names the one that ran and has ended, "" if none has. One whose state cannot be read counts as running.
+// stopped names the host or the server if it ran and has ended, and returns "" if neither has. If a state cannot be read, it counts as
+// running.
 func stopped(ctx context.Context, r *converge.Run) string {
 	s := r.Session
 	if st, err := s.Host.State(ctx); err == nil && (st == host.StateStopped || st == host.StateBroken) {

@@ -153,7 +153,7 @@ func TestStandbyIsTornDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(result.Plan.Steps, func(s string) bool { return strings.Contains(s, "a standby no more") }) {
+	if !slices.ContainsFunc(result.Plan.Steps, func(s string) bool { return strings.Contains(s, "no longer a standby") }) {
 		t.Errorf("the plan is %q", result.Plan.Steps)
 	}
 	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "late")); err != nil {

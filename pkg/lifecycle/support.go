@@ -14,8 +14,8 @@ import (
 // supportTime bounds the time for the support bundle of a failed bootstrap.
 const supportTime = 90 * time.Second
 
-// withSupport gathers a support bundle after a failed bootstrap, before anybody tears the cluster down, because a pipeline gives its user
-// no other look. It returns err, also if the bundle fails. It gathers nothing after an interruption.
+// withSupport gathers a support bundle after a failed bootstrap, before the cluster can be torn down, because the user of a pipeline has no
+// other way to look at it. It returns err, also if the bundle fails. It gathers nothing after an interruption.
 func (b *bootstrap) withSupport(ctx context.Context, err error) error {
 	if err == nil || diag.Code(err) == diag.ExitUsage || errors.Is(context.Cause(ctx), context.Canceled) {
 		return err

@@ -138,8 +138,8 @@ func (t *teardown) find(ctx context.Context) (err error) {
 	return nil
 }
 
-// look finds out under the lock which Clusters the teardown would lose. It changes nothing, but for starting a stopped host: the Clusters
-// may still run in a cloud, and only the host's API server knows them.
+// look finds out under the lock which Clusters the teardown would lose. It changes nothing, except that it starts a stopped host, because
+// the Clusters may still run in a cloud, and only the host's API server knows them.
 func (t *teardown) look(ctx context.Context) (err error) {
 	if err := t.find(ctx); err != nil {
 		return err

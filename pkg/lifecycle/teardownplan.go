@@ -111,7 +111,7 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 	var steps []string
 	if t.client != nil {
 		steps = append(steps, "Suspend Flux on the management cluster "+name+
-			", so that it makes nothing anew and waits for no cluster that is gone.")
+			", so that it makes no deleted object again and does not wait for deleted clusters.")
 	}
 	var drained, deleted []string
 	for _, c := range clusters {
@@ -132,10 +132,10 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 	}
 	steps = append(append(steps, drained...), deleted...)
 	if t.state != host.StateAbsent {
-		steps = append(steps, "Delete the management cluster "+name+", unless it is a cluster of your own: that stays.")
+		steps = append(steps, "Delete the management cluster "+name+", unless it is an existing cluster of yours, which stays.")
 	}
 	if t.rests {
-		steps = append(steps, "Where the cluster stays, it is a standby no more: it takes writes again, and its controllers run.")
+		steps = append(steps, "If the cluster stays, it is no longer a standby: it accepts writes again, and its controllers run.")
 	}
 	return append(steps, "Forget it on this machine: its state and its kubeconfig entries.")
 }
@@ -237,7 +237,7 @@ func (t *teardown) stays(cause error) error {
 }
 
 // withRemains adds to the error of a deletion the objects that remain, their names in the cloud, and the finalizers that hold them. It
-// removes no finalizer, because each stands for something that somebody pays for.
+// removes no finalizer, because each may stand for a cloud resource that still costs money.
 func (t *teardown) withRemains(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), remainsTime)
 	defer cancel()

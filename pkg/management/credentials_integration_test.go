@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
@@ -26,13 +27,13 @@ func TestCredentialsOfACluster(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	soon, late, past := now.Add(time.Hour), now.Add(48*time.Hour), now.Add(-time.Minute)
-	record, err := json.Marshal(capi.Held{
+	record, err := json.Marshal(credentials.Record{
 		FormatVersion: "1",
-		Providers: map[string]*capi.HeldProvider{"infrastructure-aws": {Variables: map[string]capi.HeldValue{
-			"KEY": {Since: now, Secret: true, Origin: capi.Origin{Source: "file key"}}, "FEATURE": {Since: now},
-			"SOON": {Since: now, Origin: capi.Origin{Until: &soon, Lease: "aws/creds/x/canary", Renewable: true}},
-			"LATE": {Since: now, Origin: capi.Origin{Until: &late}},
-			"PAST": {Since: now, Secret: true, Origin: capi.Origin{Until: &past}},
+		Providers: map[string]*credentials.Provider{"infrastructure-aws": {Variables: map[string]credentials.Value{
+			"KEY": {Since: now, Secret: true, Origin: credentials.Origin{Source: "file key"}}, "FEATURE": {Since: now},
+			"SOON": {Since: now, Origin: credentials.Origin{Until: &soon, Lease: "aws/creds/x/canary", Renewable: true}},
+			"LATE": {Since: now, Origin: credentials.Origin{Until: &late}},
+			"PAST": {Since: now, Secret: true, Origin: credentials.Origin{Until: &past}},
 		}}},
 	})
 	if err != nil {
@@ -41,11 +42,11 @@ func TestCredentialsOfACluster(t *testing.T) {
 	if all, err := management.HeldBy(t.Context(), manager, time.Hour, now); err != nil || len(all) != 0 {
 		t.Fatalf("a cluster that was given nothing has %v, %v", all, err)
 	}
-	if err := client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: capi.HeldKey.Namespace}}); err != nil {
+	if err := client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: credentials.Key.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: capi.HeldKey.Namespace, Name: capi.HeldKey.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: credentials.Key.Namespace, Name: credentials.Key.Name},
 		Data:       map[string][]byte{"record": record, "key": []byte("canary")},
 	}
 	if err := client.Create(t.Context(), secret); err != nil {

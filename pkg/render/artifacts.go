@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// kindArtifact is a source that a controller makes of others.
+// kindArtifact is the kind of sources that a controller makes from other sources.
 const kindArtifact = "ExternalArtifact"
 
-// artifact is an ExternalArtifact that source-watcher makes of sources.
+// artifact is an ExternalArtifact that source-watcher makes from sources.
 type artifact struct {
 	targets []string
 	sources map[string]artifactSource // by their aliases
@@ -30,7 +30,7 @@ type artifactCopy struct {
 	To   string `json:"to"`
 }
 
-// learnArtifacts remembers what an ArtifactGenerator makes.
+// learnArtifacts remembers the artifacts of an ArtifactGenerator.
 func (w *walk) learnArtifacts(c *content, targets []string) {
 	var o struct {
 		Spec struct {
@@ -42,7 +42,7 @@ func (w *walk) learnArtifacts(c *content, targets []string) {
 		} `json:"spec"`
 	}
 	if json.Unmarshal(c.json, &o) != nil {
-		return // its schema says what is wrong
+		return // its schema reports it
 	}
 	sources := map[string]artifactSource{}
 	for _, s := range o.Spec.Sources {
@@ -54,14 +54,14 @@ func (w *walk) learnArtifacts(c *content, targets []string) {
 	}
 }
 
-// unpacked is the folder of the repo that a folder of an artifact is a copy of. known is false where no generator of the artifact was seen
-// yet; dir is "" where the folder comes from elsewhere, or nobody copies it.
+// unpacked returns the folder of the repo from which a folder of an artifact was copied. known is false if the generator of the artifact
+// was not found yet. dir is "" if the folder does not come from this repo, or if no copy makes it.
 func (w *walk) unpacked(targets []string, namespace, name, folder string) (dir string, known bool) {
 	a := w.artifacts[lookupKey(targets, namespace, name)]
 	if a == nil {
 		return "", false
 	}
-	for _, c := range slices.Backward(a.copies) { // a later one goes over those before
+	for _, c := range slices.Backward(a.copies) { // a later copy overwrites earlier ones
 		alias, from, ok := strings.Cut(strings.TrimPrefix(c.From, "@"), "/")
 		source, declared := a.sources[alias]
 		to, inArtifact := strings.CutPrefix(c.To, "@artifact")
@@ -70,7 +70,7 @@ func (w *walk) unpacked(targets []string, namespace, name, folder string) (dir s
 		}
 		to, from = cleanPath(to), strings.TrimSuffix(from, "/**")
 		if strings.ContainsAny(from, "*?[{") {
-			continue // some files of a folder, that is not to be had as one
+			continue // it copies only some files of a folder, so no folder of the repo is the same
 		}
 		inner, ok := beneath(folder, to)
 		if !ok {
@@ -85,7 +85,7 @@ func (w *walk) unpacked(targets []string, namespace, name, folder string) (dir s
 	return "", true
 }
 
-// beneath is the path of a folder from another one that it is in, or is.
+// beneath returns the path of folder relative to top. ok is false if folder is neither top nor below it.
 func beneath(folder, top string) (inner string, ok bool) {
 	switch {
 	case top == ".":
@@ -96,7 +96,8 @@ func beneath(folder, top string) (inner string, ok bool) {
 	return strings.CutPrefix(folder, top+"/")
 }
 
-// await keeps a Kustomization for later whose source a generator makes that was not seen yet; false at the end, when none is to come.
+// await keeps a Kustomization for later if the generator of its source was not found yet. It returns false if no more generators will be
+// found.
 func (w *walk) await(o *Object) bool {
 	if w.last {
 		return false
@@ -105,7 +106,7 @@ func (w *walk) await(o *Object) bool {
 	return true
 }
 
-// awaited are the Kustomizations that waited for a generator.
+// awaited returns the Kustomizations that waited for a generator.
 func (w *walk) awaited() []*Object {
 	all := w.waiting
 	w.waiting = nil

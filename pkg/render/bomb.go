@@ -10,11 +10,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// maxNested is how many texts within texts are looked into: the patch of a transformer that stands in a kustomization.yaml is the second.
+// maxNested is how deep texts within texts are screened. The patch of an inline transformer in a kustomization.yaml is at the second level.
 const maxNested = 4
 
-// screenForKustomize is Screen for a file that kustomize reads. Kustomize reads every file that is named as a resource or a patch as YAML,
-// whatever its ending, and reads the texts of patches as YAML once more. A file with another ending may be no YAML at all.
+// screenForKustomize is Screen for a file that kustomize reads. Kustomize parses every file that is named as a resource or a patch as YAML,
+// whatever its extension, and parses the texts of patches once more. A file with another extension may not be YAML at all.
 func screenForKustomize(name string, src []byte) diag.Findings {
 	if !mayBomb(src) {
 		if !isYAML(name) {
@@ -39,12 +39,12 @@ func screenForKustomize(name string, src []byte) diag.Findings {
 	return nil
 }
 
-// mayBomb says that a text has what an anchor and an alias begin with, or may be nested deep.
+// mayBomb tells whether a text has the first characters of an anchor and an alias, or may be nested deep.
 func mayBomb(src []byte) bool {
 	return !yamledit.Tame(src) && (bytes.IndexByte(src, '&') < 0 || bytes.IndexByte(src, '*') >= 0)
 }
 
-// bombOf says why a text is not for kustomize: it is YAML beyond the limits, or has such a text in it.
+// bombOf says why kustomize must not get a text: the text is YAML beyond the limits, or contains such a text.
 func bombOf(src []byte, depth int) error {
 	if depth > maxNested || !mayBomb(src) {
 		return nil
@@ -54,7 +54,7 @@ func bombOf(src []byte, depth int) error {
 		return err
 	}
 	if err != nil {
-		return nil //nolint:nilerr // it is no YAML, which is nobody's bomb
+		return nil //nolint:nilerr // a text that is not YAML is no YAML bomb
 	}
 	for _, n := range documents {
 		if _, err := bombIn(n, depth); err != nil {
@@ -64,8 +64,8 @@ func bombOf(src []byte, depth int) error {
 	return nil
 }
 
-// bombIn finds the first text below n that is a bomb, and says why. Each text is looked at where it is written, not where an alias repeats
-// it.
+// bombIn finds the first YAML bomb among the texts below n, and says why it is one. It screens each text where it is written, and not where
+// an alias repeats it.
 func bombIn(n *yaml.Node, depth int) (*yaml.Node, error) {
 	if n.Kind == yaml.ScalarNode {
 		if err := bombOf([]byte(n.Value), depth+1); err != nil {
@@ -80,7 +80,7 @@ func bombIn(n *yaml.Node, depth int) (*yaml.Node, error) {
 	return nil, nil
 }
 
-// screen is for the patches of a Flux object: they come to kustomize from elsewhere than a file of the folder.
+// screen screens the patches of a Flux object, which are in no file of the folder.
 func (s buildSpec) screen() error {
 	for i, p := range s.Patches {
 		if err := bombOf([]byte(p.Patch), 0); err != nil {

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// check says that the arguments of a function would have it make, or take, too much.
+// check returns an error if a call of a function with these arguments would make or cost too much.
 type check func(b *bounds, args []reflect.Value) error
 
-// steps that functions cost which take much time: the longer the key, the more. They are estimates.
+// The costs, in steps, of slow functions. They are estimates, and grow with the length of the key.
 const (
 	costLargeKey = maxSteps / 5
 	costKey      = maxSteps / 20
@@ -42,7 +42,7 @@ var checks = map[string]check{
 	"buildCustomCert": func(b *bounds, _ []reflect.Value) error { return b.spend(costHash) },
 }
 
-// families are checks of functions that are alike.
+// families are checks that several functions share.
 var families = []struct {
 	names []string
 	check check
@@ -51,10 +51,10 @@ var families = []struct {
 		if err := product(number(a[0]), 1); err != nil {
 			return err
 		}
-		return b.spend(int(max(0, number(a[0])) / 10)) // each is drawn from the system
+		return b.spend(int(max(0, number(a[0])) / 10)) // each byte comes from the system's random source
 	}},
 	{[]string{"list", "tuple", "dict", "append", "mustAppend", "push", "mustPush", "prepend", "mustPrepend"}, holds},
-	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { // each is compared with all others
+	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { // each item is compared with all others
 		return b.spend(int(items(a[0]) * items(a[0]) / 1000))
 	}},
 	{
@@ -91,7 +91,7 @@ var families = []struct {
 	}, walked},
 }
 
-// made are functions that change a map they are given. Printing a map that holds itself never ends.
+// made are functions that change a map in their arguments. A map that contains itself could not be printed, because that would never end.
 var made = []string{"set", "merge", "mustMerge", "mergeOverwrite", "mustMergeOverwrite"}
 
 // boundFunctions wraps the given functions that could go beyond the bounds, so that they keep to the bounds.
@@ -123,7 +123,7 @@ func boundFunctions(given template.FuncMap, b *bounds) template.FuncMap {
 	return out
 }
 
-// withPrinting are functions with those of text/template that could go beyond bounds.
+// withPrinting returns the functions together with the functions of text/template that could go beyond the bounds.
 func withPrinting(all template.FuncMap) template.FuncMap {
 	all = maps.Clone(all)
 	all["printf"], all["print"], all["println"] = fmt.Sprintf, fmt.Sprint, fmt.Sprintln
@@ -133,7 +133,7 @@ func withPrinting(all template.FuncMap) template.FuncMap {
 
 var errorType = reflect.TypeFor[error]()
 
-// guard is a function that looks at its arguments, before, and after it has run.
+// guard wraps a function: before checks its arguments, and after checks them again when the function has run.
 func guard(b *bounds, name string, function any, before check, after func(args []reflect.Value) error) any {
 	if f := quickGuard(b, &name, function, before); f != nil && after == nil {
 		return f
@@ -180,7 +180,7 @@ func guard(b *bounds, name string, function any, before check, after func(args [
 	}).Interface()
 }
 
-// flat has the arguments of a variadic function beside the others.
+// flat returns the arguments with the variadic ones as separate arguments.
 func flat(args []reflect.Value, variadic bool) []reflect.Value {
 	if !variadic {
 		return args
@@ -197,7 +197,8 @@ func tooMuch(bytes float64) error {
 	return beyond("it would make %.0f bytes, and %d MiB is the most at once", bytes, maxText>>20)
 }
 
-// number and length are of an argument; 0 where it is none such. They are floating: products of them do not overflow.
+// number and length return the number in an argument, and the length of an argument; 0 if it has none. They return floats, whose products
+// do not overflow.
 func number(v reflect.Value) float64 {
 	if v.CanInt() {
 		return float64(v.Int())
@@ -221,9 +222,9 @@ func product(n, size float64) error {
 	return nil
 }
 
-// replacement is for a text in which so many places get another one.
+// replacement checks the size of a text in which so many places are replaced by another text.
 func replacement(text, by reflect.Value, places float64) error {
-	if size := length(text) + places*length(by); size > 8*maxText { // most places do not match, and what comes of it is looked at again
+	if size := length(text) + places*length(by); size > 8*maxText { // most places do not match, and the result is checked again
 		return tooMuch(size)
 	}
 	return nil
@@ -240,7 +241,7 @@ func indents(_ *bounds, a []reflect.Value) error {
 	return product(abs(number(a[0])), float64(1+strings.Count(a[1].String(), "\n")))
 }
 
-// joined is for a list whose items get a separator between each other.
+// joined checks the size of a list that is joined with a separator.
 func joined(b *bounds, a []reflect.Value) error {
 	if err := b.walk(a...); err != nil {
 		return err
@@ -248,7 +249,7 @@ func joined(b *bounds, a []reflect.Value) error {
 	return product(items(a[1]), length(a[0]))
 }
 
-// reads counts the cost of looking through texts.
+// reads counts the cost of searching texts.
 func (b *bounds) reads(texts ...reflect.Value) error {
 	size := 0.0
 	for _, t := range texts {
@@ -264,7 +265,7 @@ func (b *bounds) items(n float64) error {
 	return b.spend(int(n / 100))
 }
 
-// turns is how many numbers there are from one to another.
+// turns returns how many numbers a range with a step has.
 func turns(from, step, to float64) float64 {
 	if step == 0 {
 		return 0
@@ -284,12 +285,12 @@ func sequence(a []reflect.Value) float64 {
 	return 0
 }
 
-// printed estimates from above what printf makes: widths and precisions, and for each verb the longest text that it is given.
+// printed checks an upper bound for the result of printf: widths and precisions, and for each verb the longest argument.
 func printed(b *bounds, a []reflect.Value) error {
 	if len(a) == 0 || a[0].Kind() != reflect.String {
 		return nil
 	}
-	longest, widest, most := 0.0, 0.0, 1.0 // most: values within a value, each of which is as wide as the verb says
+	longest, widest, most := 0.0, 0.0, 1.0 // most: the values within a value, each of which gets the width of the verb
 	for _, v := range a[1:] {
 		if v.Kind() == reflect.Interface {
 			v = v.Elem()
@@ -311,7 +312,7 @@ func printed(b *bounds, a []reflect.Value) error {
 			for ; i < len(format) && format[i] >= '0' && format[i] <= '9'; i++ {
 				n = n*10 + float64(format[i]-'0')
 			}
-			size += most * min(n, 1e6) // wider than that fmt refuses
+			size += most * min(n, 1e6) // fmt refuses larger widths
 			if i < len(format) && format[i] == '*' {
 				size += most * min(widest, 1e6)
 			}
@@ -326,10 +327,10 @@ func printed(b *bounds, a []reflect.Value) error {
 	return b.spend(int(longest / 100))
 }
 
-// walked is for functions that print all there is in a value.
+// walked checks the arguments of functions that print whole values.
 func walked(b *bounds, a []reflect.Value) error { return b.walk(a...) }
 
-// walk goes through values as a printer does. It returns an error if the values have no end, or are too large.
+// walk visits values as a printer does. It returns an error if the values are too large or contain themselves.
 func (b *bounds) walk(values ...reflect.Value) error {
 	w := walker{}
 	for _, v := range values {
@@ -340,7 +341,7 @@ func (b *bounds) walk(values ...reflect.Value) error {
 	return b.spend(w.items / 100)
 }
 
-// maxHeld is how deep a value may be nested. A printer would run out of stack on a deeper value, or on a value that holds itself.
+// maxHeld is how deep a value may be nested. A printer would run out of stack on a deeper value, or on a value that contains itself.
 const maxHeld = 200
 
 type walker struct{ items, size, depth int }
@@ -352,7 +353,7 @@ func (w *walker) value(v reflect.Value) error {
 	if w.items++; w.items > maxItems {
 		return beyond("a value has more than %d items in it, counted wherever they are", maxItems)
 	}
-	switch v.Kind() { //nolint:exhaustive // the others hold nothing
+	switch v.Kind() { //nolint:exhaustive // other kinds contain no values
 	case reflect.String:
 		if w.size += v.Len(); w.size > 4*maxText || v.Len() > maxText && utf8.ValidString(v.String()) {
 			return tooMuch(float64(w.size))

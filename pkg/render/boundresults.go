@@ -7,13 +7,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// maxMade is all that the functions of one release may make together, in bytes: a template may keep it.
+// maxMade is the most bytes that all functions of one release may make together, because a template may keep the results.
 const maxMade = 1 << 30
 
 // sizeOfItem is the size of an item of a list beside its content.
 const sizeOfItem = 16
 
-// sizeOfParsed is how much memory a byte of YAML or JSON becomes at most once it is read.
+// sizeOfParsed is how many bytes of memory one byte of YAML or JSON needs at most after parsing.
 const sizeOfParsed = 20
 
 // parses counts the cost of reading a text as YAML or JSON. It refuses a text that its aliases make too large.
@@ -30,7 +30,7 @@ func parses(b *bounds, args []reflect.Value) error {
 	return b.keeps(sizeOfParsed * len(text))
 }
 
-// largeText is from which length of a text on it is worth a look at how much work a regular expression is.
+// largeText is the least length of a text for which the cost of a regular expression is computed.
 const largeText = 64 << 10
 
 // matches counts the cost of matching a text against a regular expression: each character is compared with each part of the expression. The
@@ -53,7 +53,7 @@ func instructions(expression string) int {
 	return 0
 }
 
-// makes counts what a function has made.
+// makes counts the result of a function.
 func (b *bounds) makes(v reflect.Value) error {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -112,11 +112,11 @@ func (b *bounds) holds(values []any) error {
 	return b.spend(1 + costHold*held)
 }
 
-// engines are functions that make texts and that the engine has itself.
+// engines are functions of Helm's engine itself that make texts.
 var engines = map[string]bool{"fail": true, "include": true, "tpl": true}
 
-// grows tells whether the result of a function may be larger than its arguments, so that a loop of calls makes it ever larger. All
-// functions that make texts, lists and maps grow.
+// grows tells whether the result of a function may be larger than its arguments, so that a loop of calls makes it ever larger. That is so
+// for all functions that make texts, lists or maps.
 func grows(name string, function any) bool {
 	t := reflect.TypeOf(function)
 	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || engines[name] {
@@ -126,7 +126,7 @@ func grows(name string, function any) bool {
 	return kind == reflect.String || kind == reflect.Slice || kind == reflect.Map && name != "lookup" || name == "concat"
 }
 
-// items is how many a list has; 0 where it is none.
+// items returns the length of a list, or 0 if the value is no list.
 func items(v reflect.Value) float64 {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -146,14 +146,14 @@ func (b *bounds) takes(args []reflect.Value) error {
 	return b.spend(1 + int(size/100))
 }
 
-// quickGuard is guard for the functions that charts call most, without reflection; nil for others.
+// quickGuard is guard without reflection, for the functions that charts call most. It returns nil for other functions.
 func quickGuard(b *bounds, name *string, function any, before check) any {
 	fits := func(text string) (string, error) {
 		b.called()
 		return text, b.makesText(len(text))
 	}
 	switch f := function.(type) {
-	case func(...any) string: // all of them print what they are given
+	case func(...any) string: // all functions of this type print their arguments
 		return func(values ...any) (string, error) {
 			if err := b.walkAll(values); err != nil {
 				return "", err
@@ -209,7 +209,7 @@ func quickGuard(b *bounds, name *string, function any, before check) any {
 	return nil
 }
 
-// walkAll walks through values that may be plain.
+// walkAll is walk for values, many of which are of plain types.
 func (b *bounds) walkAll(values []any) error {
 	for _, v := range values {
 		switch v := v.(type) {

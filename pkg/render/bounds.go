@@ -11,47 +11,48 @@ import (
 	"time"
 )
 
-// What the templates of one release may take. The figures are estimates, generous beside the charts of fleetctl itself.
+// The limits for the templates of one release. They are estimates, and far above the needs of fleetctl's own charts.
 const (
-	// maxText is the most that a function, or a template, may make at once: no larger file is read in a fleet repo either.
+	// maxText is the most bytes that one call of a function, or one template, may make. Files of a fleet repo have the same limit.
 	maxText = maxBytes
-	// maxTexts is all that its templates may make together, those included counted wherever they are.
+	// maxTexts is the most bytes that all templates may make together. An included template counts at each place.
 	maxTexts = 256 << 20
-	// maxSteps is how many steps they may take: turns of loops, templates that are run, and what functions cost.
+	// maxSteps is the most steps that the templates may take: turns of loops, runs of templates, and the costs of functions.
 	maxSteps = 5_000_000
-	// maxItems is how many items a function may make.
+	// maxItems is the most items that one call of a function may make.
 	maxItems = 1_000_000
-	// tooDeep is how deep templates may include each other, as with Helm.
+	// tooDeep is how deep templates may include each other, as in Helm.
 	tooDeep = 1000
-	// lookEvery is after how many calls and turns of loops the clock is looked at: a function that no bound counts takes milliseconds at most.
-	// It is looked at as well where something takes as many steps as lookFrom.
+	// The clock is read after every lookEvery calls and turns of loops, and after a call that costs lookFrom steps or more. A function without
+	// a bound takes milliseconds at most.
 	lookEvery = 8
 	lookFrom  = 100
 )
 
-// boundError says that a template goes beyond what is given to a release.
+// boundError says that a template goes beyond the limits of a release.
 type boundError struct{ text string }
 
 func (e *boundError) Error() string { return e.text }
 
 func beyond(format string, args ...any) error { return &boundError{fmt.Sprintf(format, args...)} }
 
-// bounds count what one release has taken.
+// bounds counts what the templates of one release have used.
 type bounds struct {
 	texts, steps int
-	made         int // by functions
-	// within is the time that the templates have, until when; 0 where nothing bounds it. looks counts what may be looked at the clock for.
+	made         int // bytes that functions have made
+	// within is the time that the templates may take, and until its end; 0 means no limit. looks counts calls and turns of loops since the
+	// start.
 	within time.Duration
 	until  time.Time
 	looks  int
-	// running are the templates that run, outermost first.
+	// running are the running templates, outermost first.
 	running []*string
 	marks   marks
-	// current is what runs now, for who asks meanwhile.
+	// current is what runs now, for other goroutines.
 	current current
 }
 
-// begin is for the next release, whose templates have so much time.
+// begin resets the bounds for the next release, whose templates may take the time within.
 func (b *bounds) begin(within time.Duration) {
 	b.texts, b.steps, b.made, b.looks, b.running = 0, 0, 0, 0, b.running[:0]
 	b.within, b.until = within, time.Now().Add(within)
@@ -60,8 +61,8 @@ func (b *bounds) begin(within time.Duration) {
 	b.called()
 }
 
-// spend counts steps, and looks at the clock now and then. Who runs out of time here hears where; a process that is ended for it cannot
-// tell.
+// spend counts steps, and reads the clock now and then. Its error says which template ran out of time. The error about a process that was
+// killed for its time could not say that.
 func (b *bounds) spend(steps int) error {
 	if b.steps += steps; b.steps > maxSteps {
 		return beyond("it takes more than %d steps: a loop, or what it calls in one, goes on for too long", maxSteps)
@@ -72,7 +73,7 @@ func (b *bounds) spend(steps int) error {
 	return nil
 }
 
-// at is the template that runs, and the file that it is run for.
+// at names the running template, and the file that it is run for.
 func (b *bounds) at() string {
 	if len(b.running) == 0 {
 		return "a template"
@@ -84,7 +85,7 @@ func (b *bounds) at() string {
 	return fmt.Sprintf("template %q, for %s,", last, file)
 }
 
-// enter begins a template. Whatever it was called by counts: the action template, include or tpl.
+// enter counts the start of a template, whether the action template, include or tpl started it.
 func (b *bounds) enter(name *string) error {
 	if b.running = append(b.running, name); len(b.running) == 1 {
 		b.current.file.Store(name)
@@ -106,10 +107,10 @@ func (b *bounds) leave() {
 	}
 }
 
-// marks are texts that stand in parsed templates to be noticed when they are written, and are not: by the address of their only byte.
+// marks are texts in parsed templates that meter recognises, and does not write. The address of a mark's only byte identifies it.
 type marks map[*byte]*mark
 
-// mark is where a template begins, its name, or ends, or where a loop begins its next turn.
+// mark is the place where a template begins or ends, or where a loop begins its next turn.
 type mark struct {
 	kind byte
 	name string
@@ -121,7 +122,7 @@ const (
 	markTurn  = 't'
 )
 
-// put puts marks into templates that have none yet.
+// put adds marks to templates that have none yet.
 func (m marks) put(all *template.Template) {
 	for _, t := range all.Templates() {
 		if t.Tree == nil || t.Tree.Root == nil || m.in(t.Tree.Root) {
@@ -151,7 +152,7 @@ func (m marks) node(k mark) *syntax.TextNode {
 	return &syntax.TextNode{NodeType: syntax.NodeText, Text: text}
 }
 
-// loops marks the turns of loops.
+// loops adds marks to the loops in a list of nodes.
 func (m marks) loops(list *syntax.ListNode) {
 	if list == nil {
 		return
@@ -172,7 +173,7 @@ func (m marks) loops(list *syntax.ListNode) {
 	}
 }
 
-// meter is what a template writes to.
+// meter is the writer that a template writes to. It counts bytes and marks.
 type meter struct {
 	to     *bytes.Buffer
 	bounds *bounds
@@ -206,7 +207,7 @@ func (b *bounds) pass(k *mark) error {
 	return nil
 }
 
-// boundOf is the error of going beyond a bound, with the place in the template that is nearest to it; nil for other errors.
+// boundOf returns the boundError in an error's chain, with the innermost place in a template. It returns nil for other errors.
 func boundOf(err error) error {
 	bound, ok := errors.AsType[*boundError](err)
 	if !ok {

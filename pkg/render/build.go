@@ -21,7 +21,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// run gives the files to kustomize.
+// run lets kustomize build the files.
 func (b *builds) run(dir string, names []string, files *closure, spec buildSpec) ([]*content, diag.Findings) {
 	fail := func(err error) ([]*content, diag.Findings) {
 		return nil, diag.Findings{buildFinding(b.repo, dir, names, err)}
@@ -38,7 +38,7 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	if names != nil || file == "" {
 		file = path.Join(dir, konfig.DefaultKustomizationFileName())
 		for _, other := range konfig.RecognizedKustomizationFileNames() {
-			_ = disk.RemoveAll("/" + path.Join(dir, other)) // its resources are the names
+			_ = disk.RemoveAll("/" + path.Join(dir, other)) // the resources are names
 		}
 	}
 	if err := disk.WriteFile("/"+file, own); err != nil {
@@ -76,13 +76,13 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 	return objects, idle
 }
 
-// kustomize runs kustomize in a folder. What it was the end of in an earlier process it is not given again: that is a finding.
+// kustomize runs kustomize in a folder. If an earlier process died during this build, kustomize returns a finding and does not repeat it.
 func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, files *closure) (resmap.ResMap, diag.Findings, error) {
 	at := dir
 	if len(names) == 1 {
 		at = names[0]
 	}
-	kustomizing.Lock() // the time that others take does not count
+	kustomizing.Lock() // the time of other builds does not count
 	defer kustomizing.Unlock()
 	end, err := b.begin("kustomize build of "+at, "", sync.OnceValue(files.largest))
 	defer end()
@@ -95,10 +95,10 @@ func (b *builds) kustomize(disk filesys.FileSystem, dir string, names []string, 
 	return out, nil, err
 }
 
-// kustomizing keeps builds apart: kustomize has a schema that belongs to the process (kustomize issue 3659).
+// kustomizing allows one build at a time, because kustomize keeps its schema in a global variable (kustomize issue 3659).
 var kustomizing sync.Mutex
 
-// runKustomize builds a folder of a file system that has nothing but what the build needs.
+// runKustomize builds a folder of a file system with only the files of the build.
 func runKustomize(disk filesys.FileSystem, dir string, openAPI bool) ([]*resource.Resource, error) {
 	kustomizing.Lock()
 	defer kustomizing.Unlock()
@@ -114,7 +114,7 @@ func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out resmap
 		if openAPI {
 			openapi.ResetOpenAPI()
 		}
-		if p := recover(); p != nil { // kustomize takes some bad input for impossible
+		if p := recover(); p != nil { // kustomize panics on some invalid input
 			err = fmt.Errorf("kustomize failed: %v", p)
 		}
 	}()
@@ -124,7 +124,8 @@ func kustomizeNow(disk filesys.FileSystem, dir string, openAPI bool) (out resmap
 }
 
 // kustomization returns the kustomization.yaml from which kustomize-controller would build: the folder's own or a generated one that lists
-// names, with the fields of the spec on top. keepOrigin says that the fleet itself asks for the annotation that we need.
+// names, with the fields of the spec on top. keepOrigin says that the fleet's own kustomization.yaml asks for the origin annotation, which
+// fleetctl needs and otherwise removes.
 func kustomization(dir string, names []string, files *closure, spec buildSpec) (content []byte, keepOrigin bool, err error) {
 	var k kustypes.Kustomization
 	if names == nil {
@@ -143,7 +144,7 @@ func kustomization(dir string, names []string, files *closure, spec buildSpec) (
 	return content, keepOrigin, err
 }
 
-// addTo does what the generator of kustomize-controller does with the fields of a Flux Kustomization.
+// addTo adds the fields of a Flux Kustomization to k as kustomize-controller's generator does.
 func (s buildSpec) addTo(k *kustypes.Kustomization) {
 	if s.TargetNamespace != "" {
 		k.Namespace = s.TargetNamespace
@@ -173,7 +174,7 @@ func patchOf(p kustomize.Patch) kustypes.Patch {
 	return out
 }
 
-// addImage adds an image, or changes the entry of its name: a tag and a digest take each other's place.
+// addImage adds an image, or changes the entry of its name. A tag replaces a digest, and a digest replaces a tag.
 func addImage(all []kustypes.Image, image kustomize.Image) []kustypes.Image {
 	i := slices.IndexFunc(all, func(k kustypes.Image) bool { return k.Name == image.Name })
 	if i < 0 {
@@ -188,11 +189,10 @@ func addImage(all []kustypes.Image, image kustomize.Image) []kustypes.Image {
 	return all
 }
 
-// originAnnotation is where kustomize notes the file that an object comes from.
+// originAnnotation is the annotation in which kustomize records the file of an object.
 const originAnnotation = "config.kubernetes.io/origin"
 
-// takeOrigin returns the file that an object comes from, relative to the folder that was built, and takes the annotation that says so
-// away, unless the fleet itself asks for it.
+// takeOrigin returns the file of an object, relative to the built folder. It removes the annotation unless keep is true.
 func takeOrigin(r *resource.Resource, keep bool) (string, error) {
 	var origin struct {
 		Path         string `json:"path"`
@@ -211,7 +211,7 @@ func takeOrigin(r *resource.Resource, keep bool) (string, error) {
 	return cmp.Or(origin.Path, origin.ConfiguredIn), nil
 }
 
-// contentOf turns what kustomize built into content.
+// contentOf turns an object that kustomize built into content.
 func contentOf(r *resource.Resource) (*content, error) {
 	text, err := r.AsYAML()
 	if err != nil {
@@ -232,7 +232,7 @@ type positions struct {
 func (p *positions) find(file, kind, name string) Source {
 	all, ok := p.known[file]
 	if !ok {
-		all, _ = parse(file, p.files[file]) // what is wrong with it kustomize has said
+		all, _ = parse(file, p.files[file]) // kustomize has already reported its faults
 		p.known[file] = all
 	}
 	best := Source{File: file}
@@ -247,7 +247,7 @@ func (p *positions) find(file, kind, name string) Source {
 	return best
 }
 
-// buildFinding says what kustomize made of a folder: of one file, where it was built alone.
+// buildFinding is the finding about an error of kustomize. It points at the folder, or at the file if only one file was built.
 func buildFinding(r *repo, dir string, names []string, err error) diag.Finding {
 	file := r.kustomizationFile(dir)
 	if file == "" {
@@ -260,7 +260,7 @@ func buildFinding(r *repo, dir string, names []string, err error) diag.Finding {
 	return diag.Finding{Severity: diag.SeverityError, Rule: RuleKustomize, File: file, Summary: "kustomize cannot build this: " + text}
 }
 
-// relative is the path of name as a file in dir names it. Both are clean, and below the top of the repo.
+// relative returns the path of name relative to dir. Both are clean paths in the repo.
 func relative(dir, name string) string {
 	up := ""
 	for dir != "." && !strings.HasPrefix(name, dir+"/") {

@@ -31,15 +31,15 @@ import (
 type charts struct {
 	repo    *repo
 	schemas *valuesschema.Schemas
-	within  time.Duration // for the templates of one release
+	within  time.Duration // the time for the templates of one release
 	mu      sync.Mutex
 	all     map[string]*loadedChart
 }
 
-// loadedChart is a chart of the repo. It is read by many releases at once, and changed by none.
+// loadedChart is a chart of the repo. Many releases read it at once, and none changes it.
 type loadedChart struct {
 	dir string
-	// within is the time that its templates have for one release; 0: as much as they take.
+	// within is the time that its templates may take for one release; 0 means no limit.
 	within time.Duration
 
 	once  sync.Once
@@ -49,13 +49,13 @@ type loadedChart struct {
 
 	parsed   sync.Once
 	chart    *chart.Chart
-	schemas  map[string]*valuesschema.Schema // by their text: an alias gives an inner chart another name
+	schemas  map[string]*valuesschema.Schema // by their texts, because an alias gives an inner chart another name
 	inner    innerPlaces
 	parseErr error
 
 	prepare   sync.Once
-	beyond    atomic.Int32     // how many releases its templates went beyond bounds for
-	templates *parsedTemplates // nil where Helm's engine renders the chart
+	beyond    atomic.Int32     // the number of releases for which its templates went beyond bounds
+	templates *parsedTemplates // nil if Helm's engine renders the chart
 }
 
 // load returns the chart in a folder with its files read. planned says that init has not completed the repo yet: init will add fleetctl's
@@ -81,7 +81,7 @@ func (c *charts) load(dir string, planned bool) (*loadedChart, error) {
 	return l, l.err
 }
 
-// read takes the files that Helm would take.
+// read reads the files that Helm would read.
 func (l *loadedChart) read(r *repo) error {
 	if !r.isFile(path.Join(l.dir, "Chart.yaml")) {
 		return diag.Errorf("spec.chart.spec.chart is a folder from the top of the repo", "there is no chart %s in the repo", l.dir)
@@ -129,8 +129,8 @@ func (l *loadedChart) read(r *repo) error {
 	return nil
 }
 
-// parse makes a chart of the files, and compiles its schemas. One with dependencies is changed by what the values switch on, and is made
-// anew each time.
+// parse makes a chart from the files, and compiles its schemas. Values change a chart with dependencies, because they switch dependencies
+// on and off, so such a chart is made again for each release.
 func (l *loadedChart) parse(known *valuesschema.Schemas) (*chart.Chart, error) {
 	l.parsed.Do(func() {
 		u := &unpacking{places: innerPlaces{}}
@@ -178,13 +178,13 @@ func (l *loadedChart) compile(c *chart.Chart, known *valuesschema.Schemas) error
 	return nil
 }
 
-// place is where a file stands in the repo that Helm calls by the names of charts: web/charts/db/templates/a.yaml.
+// place returns the path in the repo of a file that Helm names by charts, such as web/charts/db/templates/a.yaml.
 func (l *loadedChart) place(name string) string {
 	_, short, _ := strings.Cut(filepath.ToSlash(name), "/")
 	return l.inner.place(l.dir, short)
 }
 
-// crds are the objects in the chart's crds folder.
+// crds returns the objects in the chart's crds folder.
 func (l *loadedChart) crds(c *chart.Chart) ([]*content, diag.Findings) {
 	var all []*content
 	var findings diag.Findings
@@ -199,7 +199,7 @@ func (l *loadedChart) crds(c *chart.Chart) ([]*content, diag.Findings) {
 	return all, findings
 }
 
-// capabilities are what templates see of the cluster.
+// capabilities returns what templates see of the cluster.
 func capabilities(kubernetesVersion string) (*common.Capabilities, error) {
 	c := common.DefaultCapabilities.Copy()
 	if kubernetesVersion == "" {
@@ -213,7 +213,7 @@ func capabilities(kubernetesVersion string) (*common.Capabilities, error) {
 	return c, nil
 }
 
-// valuesFiles are the values of a release whose HelmRelease names files of the repo in place of the chart's own values.yaml.
+// valuesFiles returns the merged values of the files that a HelmRelease names in place of the chart's own values.yaml.
 func valuesFiles(r *repo, names []string, ignoreMissing bool) (map[string]any, error) {
 	all := map[string]any{}
 	for _, name := range names {
@@ -240,7 +240,7 @@ func valuesFiles(r *repo, names []string, ignoreMissing bool) (map[string]any, e
 	return all, nil
 }
 
-// mergeValues lays b over a: maps are merged, and null stays, for it takes a default of the chart away.
+// mergeValues returns a with the values of b on top. It merges maps and keeps null, which removes a default of the chart.
 func mergeValues(a, b map[string]any) map[string]any {
 	out := make(map[string]any, len(a)+len(b))
 	maps.Copy(out, a)
@@ -255,7 +255,7 @@ func mergeValues(a, b map[string]any) map[string]any {
 	return out
 }
 
-// sortByKind puts objects in the order in which Helm installs them.
+// sortByKind sorts objects in the order in which Helm installs them.
 func sortByKind(all []*content, order map[string]int) {
 	rank := func(c *content) int {
 		if i, ok := order[c.Kind]; ok {

@@ -13,11 +13,11 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
-// chartFiles are the other files of a chart as templates see them. Those of Helm's engine take any pattern, and some take hours to
-// compile, or to hold against a name.
+// chartFiles are the files of a chart that are no templates, as templates see them. They replace the type of Helm's engine, which accepts
+// patterns that take hours to compile or to match.
 type chartFiles map[string][]byte
 
-// bindFiles has the values of a chart's templates, and of the charts in it, give chartFiles in place of the engine's own.
+// bindFiles replaces the engine's files by chartFiles in the values of a chart's templates and of its inner charts.
 func bindFiles(values any) {
 	var fields map[string]any
 	switch v := values.(type) {
@@ -39,7 +39,7 @@ func bindFiles(values any) {
 	}
 }
 
-// GetBytes is a file by its path; empty where it is not there.
+// GetBytes returns the content of a file, or an empty slice if it does not exist.
 func (f chartFiles) GetBytes(name string) []byte {
 	if content, ok := f[name]; ok {
 		return content
@@ -47,16 +47,16 @@ func (f chartFiles) GetBytes(name string) []byte {
 	return []byte{}
 }
 
-// Get is GetBytes as text.
+// Get returns the content of a file as text.
 func (f chartFiles) Get(name string) string { return string(f[name]) }
 
-// What a pattern may be.
+// The limits of a pattern.
 const (
 	maxPattern = 1000 // bytes
-	maxMatches = 1e10 // ways to hold it against one name
+	maxMatches = 1e10 // ways to match it with one name
 )
 
-// Glob are the files whose paths match a pattern. One that takes too long is an error.
+// Glob returns the files whose paths match a pattern. A pattern that would take too long is an error.
 func (f chartFiles) Glob(pattern string) (chartFiles, error) {
 	if len(pattern) > maxPattern {
 		return nil, beyond("the pattern has %d bytes, and %d are the most", len(pattern), maxPattern)
@@ -75,7 +75,7 @@ func (f chartFiles) Glob(pattern string) (chartFiles, error) {
 	}
 	g, err := glob.Compile(pattern, '/')
 	if err != nil {
-		g = glob.MustCompile("**") // as Helm has it
+		g = glob.MustCompile("**") // as in Helm
 	}
 	out := chartFiles{}
 	for name, content := range f {
@@ -86,7 +86,7 @@ func (f chartFiles) Glob(pattern string) (chartFiles, error) {
 	return out, nil
 }
 
-// wildcards is how many there are behind one another: of alternatives those of the one with most.
+// wildcards returns the number of wildcards in a row. Of alternatives it counts the one with most.
 func wildcards(pattern string) int {
 	at := 0
 	var sequence func() int
@@ -115,13 +115,13 @@ func wildcards(pattern string) int {
 		return n
 	}
 	total := 0
-	for ; at < len(pattern); at++ { // a comma, or the end of alternatives that were not begun, is a character
+	for ; at < len(pattern); at++ { // outside of alternatives, a comma and a closing brace are plain characters
 		total += sequence()
 	}
 	return total
 }
 
-// AsConfig is YAML with a field for each file, by its name without folders.
+// AsConfig returns YAML with a field for each file, called like the file without its folders.
 func (f chartFiles) AsConfig() string {
 	return f.fields(func(content []byte) string { return string(content) })
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// closure is all that a build reads, gathered before kustomize runs. Kustomize then sees these files and nothing else, and of
-// kustomizations what was decoded of them, written anew: every path in it leads to one of these files, and begins in a way that no URL
-// does. So it can leave the repo neither by a path nor over the network, and no file of it is a bomb.
+// closure has all files that a build reads, gathered before kustomize runs. Kustomize sees only these files. It gets each kustomization as
+// fleetctl decoded it and wrote it again: every path in it leads to one of these files, and begins like no URL. So kustomize cannot leave
+// the repo by a path or over the network, and none of the files is a YAML bomb.
 type closure struct {
 	repo  *repo
 	files map[string][]byte
-	// written are the files that differ from their originals in the repo. asIs are the files that something needs unchanged.
+	// written are the files that differ from their originals in the repo. asIs are the files that are needed unchanged.
 	written, asIs map[string]bool
 	tops          map[string]*kustypes.Kustomization
-	// patched are the kustomizations whose patches look for what they change, by their folders.
+	// patched are the kustomizations with patches that have a target, by their folders.
 	patched  map[string]*kustFile
 	weights  map[string]int
-	within   []string // folders of plugin configurations that are being built around this
+	within   []string // the folders of plugin configurations whose build needs this closure
 	findings diag.Findings
-	// lenient: remote resources are left out, each with a finding in left.
+	// lenient leaves remote resources out, each with a finding in left.
 	lenient bool
 	left    diag.Findings
-	// openAPI says that a schema of somebody's own is read, which kustomize keeps for all builds of the process.
+	// openAPI says that the build reads a custom OpenAPI schema, which kustomize keeps for all later builds of the process.
 	openAPI bool
 }
 
@@ -46,10 +46,11 @@ func (c *closure) problem(rule string, at place, summary, hint string) {
 	})
 }
 
-// maxFolders is how many folders kustomize goes through in one build. It builds one that is named twice twice, and all below it.
+// maxFolders is the most folders that kustomize may go through in one build. Kustomize builds a folder, with all folders below, as often as
+// it is named.
 const maxFolders = 100_000
 
-// folder takes a kustomization and all that it names, and returns how many folders kustomize goes through for it.
+// folder adds a kustomization and all files that it names. It returns how many folders kustomize goes through for it.
 func (c *closure) folder(dir string, from place) int {
 	if weight, ok := c.weights[dir]; ok {
 		if weight == 0 {
@@ -57,12 +58,12 @@ func (c *closure) folder(dir string, from place) int {
 		}
 		return weight
 	}
-	c.weights[dir] = 0 // while the files that it names are looked at
+	c.weights[dir] = 0 // until the files that it names are added
 	c.weights[dir] = c.newFolder(dir, from)
 	return c.weights[dir]
 }
 
-// newFolder is folder for one that was not looked at yet.
+// newFolder is folder for a folder that was not added yet.
 func (c *closure) newFolder(dir string, from place) int {
 	files := c.repo.kustomizationFiles(dir)
 	if len(files) == 0 {
@@ -102,10 +103,10 @@ func (c *closure) newFolder(dir string, from place) int {
 	return weight
 }
 
-// write gives kustomize a kustomization as it was decoded.
+// write adds a kustomization in its decoded form.
 func (c *closure) write(file string, k kustypes.Kustomization, at place) {
 	if k.CheckEmpty() == nil && len(k.BuildMetadata) == 0 {
-		// A list without items is enough for kustomize, and not written. What a kustomization below another one says here does not count.
+		// Kustomize ignores this field in a kustomization below another one.
 		k.BuildMetadata = []string{kustypes.OriginAnnotations}
 	}
 	text, err := sigsyaml.Marshal(k)
@@ -116,20 +117,20 @@ func (c *closure) write(file string, k kustypes.Kustomization, at place) {
 	c.rewrite(file, text, at)
 }
 
-// rewrite gives kustomize a file in another form.
+// rewrite replaces the text of a file for kustomize.
 func (c *closure) rewrite(file string, text []byte, at place) {
 	c.files[file], c.written[file] = text, true
 	c.once(file, at)
 }
 
-// once refuses a file that is used in two ways, of which one needs it as it is in the repo.
+// once refuses a file that was rewritten for one use and is needed unchanged for another.
 func (c *closure) once(file string, at place) {
 	if c.written[file] && c.asIs[file] {
-		c.problem(RuleKustomize, at, file+" is used as what configures kustomize, and as a file like others", "make a copy of it for one of them")
+		c.problem(RuleKustomize, at, file+" is used both as configuration of kustomize and as a plain file", "make a copy of it for one of them")
 	}
 }
 
-// kustomization takes what the fields of a kustomization.yaml name, and makes of every path one that leads there and nowhere else.
+// kustomization adds the files that the fields of a kustomization.yaml name, and replaces each path by one that can only lead to this file.
 func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 	weight = 1
 	several := func(field string, list []string, what target) {
@@ -139,7 +140,7 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		}
 	}
 	several("resources", k.Resources, aFile|aFolder)
-	several("bases", k.Bases, aFile|aFolder) //nolint:staticcheck // deprecated, and still read
+	several("bases", k.Bases, aFile|aFolder) //nolint:staticcheck // deprecated, but kustomize still reads it
 	several("components", k.Components, aFolder)
 	for _, list := range []*[]string{&k.Resources, &k.Bases, &k.Components} { //nolint:staticcheck // as above
 		*list = slices.DeleteFunc(*list, func(name string) bool { return name == leftOut })
@@ -149,7 +150,7 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		c.crds(dir, name, k.at("crds", i))
 	}
 	several("configurations", k.Configurations, aFile)
-	//nolint:staticcheck // deprecated, and still read
+	//nolint:staticcheck // deprecated, but kustomize still reads it
 	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} {
 		for i := range patches {
 			c.optional(dir, &patches[i].Path, k.at(field, i, "path"), fmt.Sprintf("%s[%d].path", field, i))
@@ -163,7 +164,7 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 		c.path(dir, &name, aFile, k.at("openapi", "path"), "openapi.path")
 		k.OpenAPI["path"] = name
 	}
-	for i := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, and still read
+	for i := range k.PatchesStrategicMerge { //nolint:staticcheck // deprecated, but kustomize still reads it
 		//nolint:staticcheck // as above
 		c.patch(dir, &k.PatchesStrategicMerge[i], k.at("patchesStrategicMerge", i),
 			fmt.Sprintf("patchesStrategicMerge[%d]", i))
@@ -192,7 +193,7 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 	return weight
 }
 
-// patch takes one that stands in place, or the file that it is in.
+// patch adds an inline patch, or the file with the patch.
 func (c *closure) patch(dir string, patch *kustypes.PatchStrategicMerge, at place, field string) {
 	if err := bombOf([]byte(*patch), 0); err != nil {
 		c.beyond(at, err)
@@ -205,7 +206,7 @@ func (c *closure) patch(dir string, patch *kustypes.PatchStrategicMerge, at plac
 	}
 }
 
-// generator takes the files that a ConfigMap or Secret is made of.
+// generator adds the files from which a ConfigMap or Secret is generated.
 func (c *closure) generator(dir string, from *kustypes.KvPairSources, field string, at func(path ...any) place) {
 	for i, source := range from.FileSources {
 		key, name, keyed := strings.Cut(source, "=")
@@ -231,14 +232,14 @@ func (c *closure) optional(dir string, name *string, at place, field string) {
 	}
 }
 
-// beyond says of a text that it is a bomb.
+// beyond reports a text that is a YAML bomb.
 func (c *closure) beyond(at place, err error) {
 	f := syntaxFinding(RuleScreen, at.file, nil, err)
 	f.Line, f.Column = at.line, at.column
 	c.findings = append(c.findings, f)
 }
 
-// file takes one file, screened, and returns what is in it; nil where it cannot be read.
+// file screens and adds a file, and returns its content. It returns nil if the file cannot be used.
 func (c *closure) file(name string, at place) []byte {
 	if content, ok := c.files[name]; ok && !c.written[name] {
 		return content
@@ -258,7 +259,7 @@ func (c *closure) file(name string, at place) []byte {
 	return content
 }
 
-// digest is of all files with their names.
+// digest hashes all files with their names.
 func (c *closure) digest() key {
 	var parts [][]byte
 	names := make([]string, 0, len(c.files))
@@ -272,8 +273,8 @@ func (c *closure) digest() key {
 	return digest(parts...)
 }
 
-// given is how a file in dir names a file of the repo to kustomize. The path begins with a dot and a slash, so that kustomize never takes
-// it for a URL or for the address of a Git repository.
+// given returns the path by which a file in dir names a file of the repo for kustomize. The path begins with a dot and a slash, so that
+// kustomize never takes it for a URL or for the address of a Git repository.
 func given(dir, name string) string {
 	if name = relative(dir, name); strings.HasPrefix(name, "../") {
 		return name

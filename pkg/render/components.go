@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// components are the components of a Flux Kustomization, by the paths that kustomize gets. Like kustomize-controller it takes only folders
-// of the repo, and leaves out missing folders if the Kustomization says so.
+// components returns the components of a Flux Kustomization, as paths for kustomize. Like kustomize-controller it accepts only folders of
+// the repo, and ignores missing folders if the Kustomization says so.
 func (w *walk) components(it *item) ([]string, diag.Findings) {
 	var out []string
 	var findings diag.Findings
@@ -41,7 +41,7 @@ func (w *walk) components(it *item) ([]string, diag.Findings) {
 	return out, findings
 }
 
-// locate is the place of a field of an object in its file. If something other than this file has set the field, it is the given place.
+// locate returns the place of a field of an object in its file. If the file does not have the field, it returns the place of the object.
 func (r *repo) locate(source Source, path ...any) place {
 	whole := place{file: source.File, line: source.Line}
 	content, err := r.read(source.File)

@@ -12,8 +12,8 @@ type claim struct {
 	mgmt, target, group, kind, namespace, name string
 }
 
-// conflicts reports objects that two Flux objects make in one cluster: each undoes what the other one did, and when one of them goes, so
-// does the object. Both stay in the result. Two of one Kustomization are reported where it is built.
+// conflicts reports objects that two Flux objects make in one cluster. Each undoes the changes of the other, and deleting one of them
+// deletes the object. Both stay in the result. Two declarations in one Kustomization are reported when it is built.
 func conflicts(all []*Object) diag.Findings {
 	first := make(map[claim]*Object, len(all))
 	var out diag.Findings
@@ -38,7 +38,7 @@ func conflicts(all []*Object) diag.Findings {
 	return out
 }
 
-// conflict is the finding about an object that another one is as well.
+// conflict is the finding about two objects that are the same object in a cluster.
 func conflict(o, other *Object, at claim) diag.Finding {
 	f := diag.Finding{Severity: diag.SeverityWarning, Rule: RuleConflict, File: o.Source.File, Line: o.Source.Line}
 	cluster := "management cluster " + at.mgmt
@@ -54,6 +54,6 @@ func conflict(o, other *Object, at claim) diag.Finding {
 		where = fmt.Sprintf(", in %s, line %d", other.Source.File, other.Source.Line)
 	}
 	f.Summary = fmt.Sprintf("%s: %s makes it on the %s, and so does %s%s", o.ID(), o.Owner, cluster, other.Owner, where)
-	f.Hint = "keep one of them, or give one another name or namespace"
+	f.Hint = "keep one of them, or give one of them another name or namespace"
 	return f
 }

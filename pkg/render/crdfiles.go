@@ -7,16 +7,14 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// These are the limits of what kustomize may go through for one type of a file of `crds`, and how deep. Kustomize follows every reference
-// from one type to the next and does not remember where it has been: a type that refers to itself, even through others, would fill its
-// stack.
+// The limits for one type of a file in `crds`: how many types kustomize may visit for it, and how deep. Kustomize follows every reference
+// from type to type and does not remember the visited types. A type that refers to itself, even through others, would overflow its stack.
 const (
 	maxCRDVisits = 100_000
 	maxCRDDepth  = 100
 )
 
-// apiTypes are the types of a file of `crds` as kustomize reads them: OpenAPI definitions by their names, of which the properties refer to
-// others.
+// apiTypes are the types of a file in `crds` as kustomize reads them: OpenAPI definitions by name, whose properties refer to other types.
 type apiTypes map[string]struct {
 	Schema struct {
 		Properties map[string]struct {
@@ -25,12 +23,12 @@ type apiTypes map[string]struct {
 	}
 }
 
-// crds says of a file of `crds` that kustomize would not come to an end with it.
+// crds reports a file in `crds` with which kustomize would never end.
 func (c *closure) crds(dir, name string, at place) {
 	file, ok := inside(dir, name)
 	content := c.files[file]
 	if !ok || len(content) == 0 {
-		return // what is wrong with it was said
+		return // its faults are already reported
 	}
 	var types apiTypes
 	decode := json.Unmarshal
@@ -38,7 +36,7 @@ func (c *closure) crds(dir, name string, at place) {
 		decode = func(text []byte, into any) error { return sigsyaml.Unmarshal(text, into) }
 	}
 	if decode(content, &types) != nil {
-		return // kustomize says what is wrong with it
+		return // kustomize reports what is wrong
 	}
 	w := apiWalk{types: types, known: map[string]extent{}}
 	for name, api := range types {
@@ -47,24 +45,24 @@ func (c *closure) crds(dir, name string, at place) {
 		_, version := p["apiVersion"]
 		_, metadata := p["metadata"]
 		if !kind || !version || !metadata {
-			continue // kustomize does not begin there
+			continue // kustomize does not begin at such a type
 		}
 		if w.visit(name); w.problem != "" {
 			c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s", file, w.problem),
-				"kustomize follows every $ref: leave out what leads back, or the file, which only tells it of fields with names in them")
+				"kustomize follows every $ref: remove the one that leads back, or the file, which only says which fields have names")
 			return
 		}
 	}
 }
 
-// apiWalk counts how many types kustomize goes through.
+// apiWalk counts the types that kustomize would visit.
 type apiWalk struct {
 	types   apiTypes
 	known   map[string]extent
 	problem string
 }
 
-// extent is how many types kustomize goes through from one on, and how deep; the zero value stands there while it is counted.
+// extent is the number of types that kustomize visits from a type on, and the depth. It is zero while the type is being counted.
 type extent struct{ visits, depth int }
 
 func (w *apiWalk) visit(name string) extent {

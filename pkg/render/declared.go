@@ -14,8 +14,8 @@ import (
 )
 
 // Declared renders the HelmReleases of a file as if the file had this content, and returns their problems. It takes charts from the repo,
-// or fleetctl's own chart if the repo lacks one. It looks at this file alone, and so costs little: it skips a HelmRelease whose chart, or
-// some of whose values, come from elsewhere. All renders those releases too.
+// or fleetctl's own chart if the repo lacks one. It reads this file alone, and is therefore quick: it skips a HelmRelease whose chart or
+// values are not all in the file and the chart's folder. All renders these releases, too.
 func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 	objects, findings := parse(file, content)
 	for _, c := range objects {
@@ -30,7 +30,7 @@ func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 	return findings
 }
 
-// declared is the rendering of a HelmRelease from what stands in its file; nil where that does not say enough.
+// declared returns the job for a HelmRelease from its file alone, or nil if the file does not have enough.
 func (r *Renderer) declared(c *content) *job {
 	o := &Object{
 		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name,
@@ -65,8 +65,8 @@ func (r *Renderer) declared(c *content) *job {
 	return j
 }
 
-// sharedChart is the chart that the clusters of an environment share, by its name: its own file may not be there yet. nil where it is none
-// such.
+// sharedChart returns the source of the chart that the clusters of an environment share, by its name, because the file of the chart may not
+// exist yet. It returns nil if ref is no such chart.
 func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceReference) *chartSource {
 	if ref == nil || ref.Kind != "HelmChart" || ref.Namespace != fluxSystem {
 		return nil
@@ -82,7 +82,7 @@ func (r *Renderer) sharedChart(file string, ref *helmv2.CrossNamespaceSourceRefe
 	}
 }
 
-// placeOf is the management cluster and the environment that a file of a cluster belongs to; nil where it is none's.
+// placeOf returns the management cluster and the environment of a cluster's file. It returns nil if the file belongs to none.
 func (r *Renderer) placeOf(file string) (*v1alpha1.ManagementCluster, string) {
 	for i := range r.fleet.Spec.ManagementClusters {
 		m := &r.fleet.Spec.ManagementClusters[i]

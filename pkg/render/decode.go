@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// maxStrangers is how many fields of one file are named that it may not have.
+// maxStrangers is how many wrong fields of one file are reported.
 const maxStrangers = 20
 
 // kustFile is a kustomization.yaml as kustomize reads it. Kustomize takes the names of fields in any case, and takes fields from merge
@@ -28,7 +28,7 @@ type kustFile struct {
 	node *yaml.Node // the document, to point at
 }
 
-// at is where a field stands, or the last thing that is there on the way to it.
+// at returns the place of a field, or of the nearest node around a missing field.
 func (k *kustFile) at(path ...any) place { return placeOf(k.file, yamledit.Nearest(k.node, path...)) }
 
 // CheckKustomization returns the reasons to refuse a kustomization.yaml, in any folder. It refuses a file that is no Kustomization. It also
@@ -72,7 +72,7 @@ func decodeKustomization(file string, src []byte) (*kustFile, diag.Findings) {
 		at := k.node
 		summary := strings.TrimPrefix(err.Error(), "json: ")
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			path, _ := yamledit.ParsePath(wrong.Field) // where it is none, the whole file is meant
+			path, _ := yamledit.ParsePath(wrong.Field) // an invalid path means the whole file
 			at = yamledit.Nearest(k.node, path...)
 			summary = fmt.Sprintf("%s: found %s where kustomize wants %s", wrong.Field, wrong.Value, wordFor(wrong.Type))
 		}
@@ -81,7 +81,7 @@ func decodeKustomization(file string, src []byte) (*kustFile, diag.Findings) {
 	return k, nil
 }
 
-// key is where the name of a field at the top stands.
+// key returns the place of the name of a top-level field.
 func (k *kustFile) key(field string) place {
 	for i := 0; i+1 < len(k.node.Content); i += 2 {
 		if k.node.Content[i].Value == field {
@@ -92,7 +92,7 @@ func (k *kustFile) key(field string) place {
 }
 
 func wordFor(t reflect.Type) string {
-	switch t.Kind() { //nolint:exhaustive // the others are what they are called
+	switch t.Kind() { //nolint:exhaustive // the names of the other kinds fit
 	case reflect.Slice:
 		return "a list"
 	case reflect.Map, reflect.Struct, reflect.Pointer:
@@ -107,7 +107,7 @@ func (k *kustFile) refused(n *yaml.Node, rule, summary, hint string) diag.Findin
 	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: k.file, Line: n.Line, Column: n.Column, Summary: summary, Hint: hint}
 }
 
-// strangers are the fields below n that kustomize's type would not write back: fields that the type lacks, fields in another case, and
+// strangers reports the fields below n that kustomize's type would not write back: fields that the type lacks, fields in another case, and
 // merge keys.
 func (k *kustFile) strangers(n *yaml.Node, t reflect.Type, path string) (findings diag.Findings) {
 	n = yamledit.Resolve(n)
@@ -142,9 +142,10 @@ func (k *kustFile) strangers(n *yaml.Node, t reflect.Type, path string) (finding
 	return findings
 }
 
-// fieldOf is the type of a field of a JSON object, by the very name that it is written with; nil where there is none among the known ones.
+// fieldOf returns the type of the field with exactly this JSON name. It returns nil if there is no such field. known are the names of all
+// fields.
 func fieldOf(t reflect.Type, name string) (field reflect.Type, known []string) {
-	switch t.Kind() { //nolint:exhaustive // what is no object the decoder refuses
+	switch t.Kind() { //nolint:exhaustive // the decoder refuses other values
 	case reflect.Map:
 		return t.Elem(), nil
 	case reflect.Struct:

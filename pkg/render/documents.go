@@ -18,7 +18,7 @@ type document struct {
 	line int
 }
 
-// split takes a YAML stream apart at its separators.
+// split splits a YAML stream at its separators.
 func split(src []byte) []document {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	var all []document
@@ -31,7 +31,7 @@ func split(src []byte) []document {
 		}
 		if isSeparator(src[at:end]) {
 			all = append(all, document{src[start:at], first})
-			start, first = at+3, line // what stands behind the separator belongs to the document
+			start, first = at+3, line // the text after the separator belongs to the document
 		}
 		at = end
 	}
@@ -42,7 +42,7 @@ func isSeparator(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || strings.ContainsRune(" \t\r\n", rune(line[3])))
 }
 
-// start is the line of the first thing in the document that is no comment; false where there is none.
+// start returns the first line of the document that is not a comment. It returns false if there is none.
 func (d document) start() (int, bool) {
 	line := d.line
 	for text := range bytes.Lines(d.text) {
@@ -54,8 +54,8 @@ func (d document) start() (int, bool) {
 	return 0, false
 }
 
-// parse returns the objects of a YAML stream, lists flattened and empty documents dropped. Lines count from those of the stream in
-// file. What is wrong with a document is a finding, and the others come back.
+// parse returns the objects of a YAML stream, with the items of lists and without empty documents. Each faulty document is a finding, and
+// parse returns the objects of the others.
 func parse(file string, src []byte) ([]*content, diag.Findings) {
 	if findings := Screen(file, src); findings != nil {
 		return nil, findings
@@ -104,7 +104,7 @@ func (d document) objects() ([]*content, error) {
 	return c.flatten()
 }
 
-// toJSON turns a YAML document into its canonical form. Its decoder may panic on what is no YAML.
+// toJSON converts a YAML document to canonical JSON. It turns a panic of the decoder on invalid YAML into an error.
 func toJSON(text []byte) (out []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -142,7 +142,8 @@ func (c *content) flatten() ([]*content, error) {
 	return all, nil
 }
 
-// contentIn is the object that the fields of a document are; nil where they are none, or it takes a closer look to tell.
+// contentIn returns the object of a document that codec has read. It returns nil if the document is no object, or if that needs the slower
+// way to decide.
 func contentIn(n *codec.Node) *content {
 	c := &content{}
 	c.APIVersion, c.Kind = n.Text("apiVersion"), n.Text("kind")

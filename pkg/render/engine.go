@@ -25,28 +25,28 @@ import (
 )
 
 // parsedTemplates are the templates of a chart, parsed once for all releases. Helm's engine parses them again for each release, which takes
-// as long as running them. They run as in Helm, with Helm's functions. Helm's engine renders the release itself where they fail, and where
-// a chart needs more than this package has.
+// as long as running them. They run as in Helm, with Helm's functions. If they fail, or if a chart needs more than this package offers,
+// Helm's engine renders the release.
 type parsedTemplates struct {
-	names  []string // of the files that are rendered
+	names  []string // the names of the files to render
 	parsed *template.Template
-	funcs  template.FuncMap // that they were parsed with
+	funcs  template.FuncMap // the functions with which they were parsed
 	marks  marks
 	ready  sync.Pool // of *execution
 	// included is nil if results must not be remembered.
 	included *included
 }
 
-// execution is a copy of the templates for one release at a time: include belongs to it.
+// execution is a copy of the templates that renders one release at a time, with its own include.
 type execution struct {
 	parsed   *template.Template
 	bounds   bounds
-	buffers  []*bytes.Buffer // that nothing is written to
+	buffers  []*bytes.Buffer // free buffers
 	included *included
 }
 
-// newTemplates parses a chart's templates; nil where Helm's engine has to do it: charts in charts, files that templates read, and functions
-// that are not here, tpl among them.
+// newTemplates parses a chart's templates. It returns nil if Helm's engine has to render the chart, because it has inner charts, or because
+// templates read files or use other functions, such as tpl.
 func newTemplates(c *chart.Chart) *parsedTemplates {
 	if len(c.Dependencies()) > 0 || c.Metadata.Type == "library" || len(c.Metadata.Dependencies) > 0 {
 		return nil
@@ -75,10 +75,10 @@ func newTemplates(c *chart.Chart) *parsedTemplates {
 	return all
 }
 
-// readsFiles finds templates that look at the chart's other files, or at charts in it.
+// readsFiles matches templates that read the chart's other files, or its inner charts.
 var readsFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[."` + "`" + `](Files|Subcharts)\b`) })
 
-// missingKey is what a value that is not there is: nothing.
+// missingKey is the option that makes a missing value empty.
 const missingKey = "missingkey=zero"
 
 // compareDepth is Helm's order of templates, deep ones first: a definition nearer to the top wins.
@@ -103,7 +103,7 @@ func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values, at *whe
 	return files, err
 }
 
-// mayGoBeyond is for how many releases the templates of a chart may go beyond bounds, which takes long, before they are not run any more.
+// mayGoBeyond is how many releases of a chart may go beyond bounds, which takes long. The templates of further releases are not run.
 const mayGoBeyond = 3
 
 func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values, at *whereabouts) (files map[string]string, err error) {
@@ -116,10 +116,10 @@ func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values, at *wherea
 	if err == nil || boundOf(err) != nil {
 		return files, err
 	}
-	// It goes wrong within bounds, or wants a function that is not here: Helm's engine says what is wrong, or renders it.
+	// The templates failed within bounds, or need a function that this package lacks. Helm's engine renders them, or reports the fault.
 	b := &bounds{}
 	left := l.within
-	if left > 0 { // what the first try took counts: both are within the time of one release
+	if left > 0 { // the two tries together have the time of one release
 		left = max(left-time.Since(began), time.Nanosecond)
 	}
 	b.begin(left)
@@ -127,7 +127,7 @@ func (l *loadedChart) renderWithin(c *chart.Chart, top common.Values, at *wherea
 	return engine.Engine{CustomTemplateFuncs: boundFunctions(withPrinting(functions()), b)}.Render(c, top)
 }
 
-// render runs the templates. What the error says is for nobody: Helm's engine says it better.
+// render runs the templates. Callers do not show its error, because Helm's engine has better ones.
 func (t *parsedTemplates) render(
 	c *chart.Chart,
 	top common.Values,
@@ -164,11 +164,11 @@ func (t *parsedTemplates) render(
 		}
 		files[name] = strings.ReplaceAll(text, "<no value>", "")
 	}
-	t.ready.Put(run) // not after a failure: its depths are not what they were
+	t.ready.Put(run) // a failed execution has wrong depths and is not used again
 	return files, nil
 }
 
-// filesOf are the other files of a chart, for a template that prints all it sees.
+// filesOf returns the files of a chart that are no templates, for a template that prints all its values.
 func filesOf(c *chart.Chart) map[string][]byte {
 	files := make(map[string][]byte, len(c.Files))
 	for _, f := range c.Files {
@@ -240,7 +240,7 @@ func functions() template.FuncMap {
 	if quote, ok := all["quote"].(func(...any) string); ok {
 		all["quote"] = quickQuote(quote)
 	}
-	all["include"] = func(string, any) (string, error) { return "", errTemplate } // bound to the templates that run
+	all["include"] = func(string, any) (string, error) { return "", errTemplate } // take replaces it by one for the running templates
 	all["required"] = func(_ string, value any) (any, error) {
 		if value == nil || value == "" {
 			return nil, errTemplate
@@ -280,7 +280,7 @@ func functions() template.FuncMap {
 	return all
 }
 
-// quickQuote is sprig's quote, which our charts call most: for one text it takes no detour.
+// quickQuote is sprig's quote with a short cut for a single text. fleetctl's charts call no other function as often.
 func quickQuote(quote func(values ...any) string) func(values ...any) string {
 	return func(values ...any) string {
 		if len(values) == 1 {
@@ -292,8 +292,8 @@ func quickQuote(quote func(values ...any) string) func(values ...any) string {
 	}
 }
 
-// What charts turn into YAML, and back, is mostly the same for all clusters of a flavour: it is done once. The values are
-// shared: copy them.
+// The values that charts convert to YAML and back are mostly the same for all clusters of a flavour, so each is converted once. Callers
+// share the values, and must copy them before a change.
 
 func toYAML() func(value any) string {
 	known := remembered(func(text string) string {
@@ -304,7 +304,7 @@ func toYAML() func(value any) string {
 		return strings.TrimSuffix(string(out), "\n")
 	})
 	return func(value any) string {
-		text, err := json.Marshal(value) // which sigsyaml.Marshal begins with as well
+		text, err := json.Marshal(value) // sigsyaml.Marshal begins with the same step
 		if err != nil {
 			return ""
 		}
@@ -341,7 +341,8 @@ func fromYAMLArray() func(text string) []any {
 // maxRemembered is how many bytes of text a remembered function keeps.
 const maxRemembered = 1 << 20
 
-// remembered is a function of a text that looks its first results up. It may be called at once.
+// remembered returns a function that keeps results of the function of, until it has maxRemembered bytes of text. Several goroutines may
+// call it.
 func remembered[V any](of func(text string) V) func(text string) V {
 	var mu sync.RWMutex
 	known, size := map[string]V{}, 0

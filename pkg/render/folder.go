@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Folder builds one folder as Flux would, whether or not the fleet applies it. The objects belong to nobody, and Flux objects among them
-// are not followed. A folder that is not there is a finding.
+// Folder builds one folder as Flux would, whether or not the fleet applies it. The objects have no Owner, and Flux objects among them are
+// not followed. A missing folder is a finding.
 func (r *Renderer) Folder(ctx context.Context, dir string) ([]*Object, diag.Findings) {
 	if !r.repo.isDir(dir) {
 		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: dir, Summary: "there is no such folder"}}

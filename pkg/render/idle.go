@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects: neither kustomize nor Flux reports
-// that. A patch whose target is a whole kind may wait for later objects, such as the patches that keep the clusters of an environment at
-// its channel.
+// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects, which neither kustomize nor Flux does.
+// It ignores targets that are a whole kind, because such a patch may be for later objects. The patches that keep the clusters of an
+// environment at its channel are an example.
 func idlePatches(it *item, objects []*content) diag.Findings {
 	var out diag.Findings
 	for i, p := range it.spec.Patches {
@@ -27,20 +27,20 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 		target := patchOf(p).Target
 		selects, err := kustypes.NewSelectorRegex(target)
 		if err != nil {
-			continue // kustomize has said it
+			continue // kustomize has reported it
 		}
 		matches := func(c *content) bool {
 			return selects.MatchName(c.Metadata.Name) && selects.MatchNamespace(c.Metadata.Namespace) &&
 				(target.Kind == "" || matchesKind(selects, c))
 		}
-		// Targets mean the names and namespaces from before these changes, which are not known here.
+		// Targets use the names and namespaces before these changes, which are not known here.
 		if it.spec.NamePrefix != "" || it.spec.NameSuffix != "" || it.spec.TargetNamespace != "" || slices.ContainsFunc(objects, matches) {
 			continue
 		}
 		out = append(out, diag.Finding{
 			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
 			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)),
-			Hint:    "look at its target, or take it out",
+			Hint:    "correct its target, or remove it",
 		})
 	}
 	return out
@@ -59,7 +59,7 @@ func (c *closure) idlePatches(disk filesys.FileSystem, dir string, built resmap.
 		if folder != dir {
 			var err error
 			if result, err = kustomizeAgain(disk, path.Join("/", folder), c.openAPI); err != nil {
-				continue // it was built as a part of another one, and may not stand alone
+				continue // it was built as a part of another folder, and may not build alone
 			}
 		}
 		out = append(out, c.patched[folder].idle(result)...)
@@ -67,7 +67,7 @@ func (c *closure) idlePatches(disk filesys.FileSystem, dir string, built resmap.
 	return out
 }
 
-// kustomizeAgain builds a folder below another one alone.
+// kustomizeAgain builds a folder alone that was built as a part of another one.
 func kustomizeAgain(disk filesys.FileSystem, dir string, openAPI bool) (resmap.ResMap, error) {
 	kustomizing.Lock()
 	defer kustomizing.Unlock()
@@ -88,19 +88,19 @@ func (k *kustFile) idle(built resmap.ResMap) diag.Findings {
 		at := k.at("patches", i, "target")
 		out = append(out, diag.Finding{
 			Severity: diag.SeverityWarning, Rule: RulePatch, File: at.file, Line: at.line, Column: at.column,
-			Summary: fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), Hint: "look at its target, or take it out",
+			Summary: fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), Hint: "correct its target, or remove it",
 		})
 	}
 	return out
 }
 
-// isOne tells whether the name in a target means one object. A pattern means any number of objects.
+// isOne tells whether the name in a target is the name of one object, and not a pattern.
 func isOne(name string) bool { return name != "" && !strings.ContainsAny(name, `*+?|()[]{}^$\`) }
 
-// deletes tells of a patch whether it may take its target away.
+// deletes tells whether a patch may delete its target.
 func deletes(patch string) bool { return strings.Contains(patch, "$patch") }
 
-// describe is a target for people.
+// describe describes a target in words.
 func describe(t *kustypes.Selector) string {
 	var parts []string
 	for _, p := range []string{t.Kind, strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")} {

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// included remembers the results of templates that get nothing but a text. Such a template cannot see its release, so its result is the
-// same for all releases. The hash in a machine template's name is an example. A nil included remembers nothing. It is safe for use by
-// several goroutines.
+// included remembers the results of templates that get only a text. Such a template cannot see its release, so its result is the same for
+// all releases. An example is the hash in a machine template's name. A nil included remembers nothing. Several goroutines may use an
+// included.
 type included struct {
-	texts sync.Map // of inclusion, to string
+	texts sync.Map // from inclusion to string
 	size  atomic.Int64
 }
 
@@ -32,7 +32,7 @@ func (i *included) put(name, text, made string) {
 	}
 }
 
-// differsEachTime finds templates with functions whose result is another one each time.
+// differsEachTime matches templates with functions whose result differs each time.
 var differsEachTime = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(rand[A-Z]\w*|gen[A-Z]\w*|now|ago|uuidv4|shuffle|bcrypt|htpasswd|encryptAES)\b`)
 })

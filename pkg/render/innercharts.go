@@ -11,21 +11,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What a chart may have in it. Each is far more than the charts have that people write.
+// The limits for the inner charts of a chart. They are far above the needs of real charts.
 const (
-	maxUnpacked    = 100 << 20 // bytes in all archives below charts/, those within each other included, as Helm takes of one
+	maxUnpacked    = 100 << 20 // bytes in all archives below charts/, including archives in archives; Helm has the same limit for one archive
 	maxChartsDeep  = 20        // charts within charts
-	maxInnerCharts = 2000      // counted as often as aliases and import-values repeat them
+	maxInnerCharts = 2000      // a chart that aliases and import-values repeat counts each time
 )
 
-// unpacking looks into the archives inside a chart before Helm does. Helm would unpack them without any limit.
+// unpacking checks the archives inside a chart before Helm unpacks them, which it does without a limit.
 type unpacking struct {
 	bytes  int
 	places innerPlaces
 }
 
-// look refuses archives below charts/ that have too much in them, and YAML in them that is a bomb. at is where the files are in the repo,
-// called what Helm calls the chart that they are.
+// look refuses archives below charts/ whose content is too large, and YAML bombs in them. at is the path of the files in the repo. called
+// is Helm's name for their chart.
 func (u *unpacking) look(at, called string, files []*archive.BufferedFile, depth int) error {
 	if depth > maxChartsDeep {
 		return beyond("%s: charts are in each other more than %d deep", at, maxChartsDeep)
@@ -64,10 +64,10 @@ func (u *unpacking) look(at, called string, files []*archive.BufferedFile, depth
 	return nil
 }
 
-// chartFile says what a chart is called.
+// chartFile is the file with the name of a chart.
 const chartFile = "Chart.yaml"
 
-// nameOf is the name of a chart; "" where it cannot be read.
+// nameOf returns the name of a chart, or "" if it cannot be read.
 func nameOf(content []byte) string {
 	var says struct {
 		Name string `json:"name"`
@@ -78,7 +78,8 @@ func nameOf(content []byte) string {
 	return says.Name
 }
 
-// innerPlaces are where the charts in a chart stand in the repo, by what Helm calls them: charts/db stands in charts/web/charts/db-1.2.tgz.
+// innerPlaces has the paths of inner charts in the repo by Helm's names for them. For example, the chart charts/db is in
+// charts/web/charts/db-1.2.tgz.
 type innerPlaces map[string]string
 
 func (p innerPlaces) add(called, at string) {
@@ -87,7 +88,7 @@ func (p innerPlaces) add(called, at string) {
 	}
 }
 
-// alias adds the names that a chart gives to those in it.
+// alias adds the aliases that a chart gives to its inner charts.
 func (p innerPlaces) alias(c *chart.Chart) {
 	for _, d := range c.Metadata.Dependencies {
 		if at := p[path.Join("charts", d.Name)]; at != "" && d.Alias != "" {
@@ -96,7 +97,7 @@ func (p innerPlaces) alias(c *chart.Chart) {
 	}
 }
 
-// place is where a file stands of the chart in the folder dir, or of one in it.
+// place returns the path of a file of the chart in the folder dir, or of one of its inner charts.
 func (p innerPlaces) place(dir, name string) string {
 	for chart := path.Dir(name); chart != "."; chart = path.Dir(chart) {
 		if at := p[chart]; at != "" {
@@ -106,7 +107,8 @@ func (p innerPlaces) place(dir, name string) string {
 	return path.Join(dir, name)
 }
 
-// checkInnerCharts says that a chart has too many others in it, each counted as often as it is rendered, or as its values are imported.
+// checkInnerCharts returns an error if a chart has too many inner charts. A chart counts each time that it is rendered or that its values
+// are imported.
 func checkInnerCharts(c *chart.Chart) error {
 	if n := innerCharts(c, 0); n > maxInnerCharts {
 		return beyond("the dependencies of the chart are more than %d charts, counted as often as aliases and import-values repeat them",

@@ -12,15 +12,15 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 )
 
-// renderInside renders a chart that wants more of Helm's engine than parsedTemplates have, such as charts in it, or tpl, and keeps to
-// bounds all the same: Helm's engine is given templates that do nothing but run those of the chart, which are kept here.
+// renderInside renders a chart that needs more of Helm's engine than parsedTemplates offers, such as inner charts or tpl, but still within
+// bounds. Helm's engine gets templates that only run the chart's own templates, which this package parses.
 func renderInside(c *chart.Chart, top common.Values, within time.Duration, at *whereabouts) (map[string]string, error) {
 	x := &execution{parsed: template.New("gotpl").Option(missingKey), bounds: bounds{marks: marks{}}}
 	x.bounds.begin(within)
 	defer at.run(&x.bounds)()
 	funcs := functions()
 	delete(funcs, "getHostByName")
-	funcs["getHostByName"] = func(string) string { return "" } // as Helm has it
+	funcs["getHostByName"] = func(string) string { return "" } // as in Helm
 	x.parsed.Funcs(funcs).Funcs(boundFunctions(withPrinting(funcs), &x.bounds))
 	x.parsed.Funcs(template.FuncMap{"include": x.include, "tpl": x.tpl(x.parsed)})
 	files := templatesIn(c)
@@ -34,7 +34,7 @@ func renderInside(c *chart.Chart, top common.Values, within time.Duration, at *w
 	return engine.Engine{CustomTemplateFuncs: template.FuncMap{"include": x.include}}.Render(runners(c), top)
 }
 
-// templatesIn are the templates of a chart and of its inner charts, by their full names.
+// templatesIn returns the templates of a chart and of its inner charts, with their full names.
 func templatesIn(c *chart.Chart) []*common.File {
 	var all []*common.File
 	for _, f := range c.Templates {
@@ -49,7 +49,7 @@ func templatesIn(c *chart.Chart) []*common.File {
 	return all
 }
 
-// runners is a chart like another, whose templates run those.
+// runners returns a copy of a chart in which each template only runs the original template.
 func runners(c *chart.Chart) *chart.Chart {
 	out := *c
 	out.Templates = nil
@@ -66,7 +66,7 @@ func runners(c *chart.Chart) *chart.Chart {
 
 var nameOfTpl = "tpl"
 
-// tpl is Helm's function of that name: it runs a text as a template, which sees those of the chart.
+// tpl is Helm's function of that name: it runs a text as a template, which can include the chart's templates.
 func (x *execution) tpl(parent *template.Template) func(text string, data any) (string, error) {
 	return func(text string, data any) (string, error) {
 		if err := x.bounds.spend(100 + len(text)/10); err != nil {

@@ -2,7 +2,7 @@ package render
 
 import "github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 
-// Metadata is the object's metadata in its JSON, with what stands before and behind it; nil where it has none.
+// Metadata returns the object's metadata in its JSON, with the text before and after it. It returns nil if there is none.
 func (o *Object) Metadata() (before, metadata, behind []byte) {
 	at, _, ok := codec.SpotOf(o.JSON, 0, "metadata")
 	if !ok || at == 0 {
@@ -15,12 +15,12 @@ func (o *Object) Metadata() (before, metadata, behind []byte) {
 	return o.JSON[:at], o.JSON[at:end], o.JSON[end:]
 }
 
-// withNamespace returns the content in a namespace; one without metadata is returned as it is.
+// withNamespace returns the content in a namespace. It returns content without metadata unchanged.
 func (c *content) withNamespace(namespace string) (*content, error) {
 	metadata, _, ok := codec.SpotOf(c.json, 0, "metadata")
 	if ok && metadata > 0 {
 		value, place, ok := codec.SpotOf(c.json, metadata, "namespace")
-		if ok && value == 0 && place > metadata+1 { // behind the name
+		if ok && value == 0 && place > metadata+1 { // after the name
 			field := append([]byte(`"namespace":`), codec.Text(namespace)...)
 			if c.json[place] == '}' {
 				field = append([]byte{','}, field...)

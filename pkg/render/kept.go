@@ -6,7 +6,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render/internal/store"
 )
 
-// cacheFormat changes with what is kept, and with how it is made: entries of another one are not found.
+// cacheFormat changes with the content of entries, and with the code that makes the content. Entries of another format are not found.
 const cacheFormat = "render-4 helm-v4.2.4 kustomize-v0.21.1"
 
 // key is the name of a cache entry.
@@ -20,7 +20,7 @@ func digest(parts ...[]byte) key { return store.Digest(parts...) }
 // another repo.
 func CacheFor(dir, repo string) string { return store.FolderFor(dir, repo) }
 
-// cache keeps lists of objects by a digest of all that they are made of.
+// cache keeps lists of objects by a digest of all their inputs.
 type cache struct{ kept *store.Store }
 
 func newCache(dir string) cache { return cache{store.New(dir)} }
@@ -42,8 +42,8 @@ func (c cache) put(k key, all []*content) {
 	}
 }
 
-// encodeContents writes a list of objects: each as its parts, each part with its length. Of no objects it writes an empty text, which is
-// not nil: that is what nobody has kept.
+// encodeContents encodes a list of objects: the parts of each object, each part after its length. The encoding of an empty list is empty
+// but not nil, because nil means that the cache has no entry.
 func encodeContents(all []*content) []byte {
 	dst := []byte{}
 	for _, c := range all {
@@ -56,7 +56,7 @@ func encodeContents(all []*content) []byte {
 	return dst
 }
 
-// decodeContents reads what encodeContents wrote; false for anything else. The objects share the text.
+// decodeContents decodes the output of encodeContents. It returns false for any other text. The objects share the text.
 func decodeContents(text []byte) ([]*content, bool) {
 	if text == nil {
 		return nil, false
@@ -87,7 +87,7 @@ func decodeContents(text []byte) ([]*content, bool) {
 		for _, into := range []*string{&c.APIVersion, &c.Kind, &c.Metadata.Namespace, &c.Metadata.Name, &c.source.File, &c.template} {
 			*into = string(part())
 		}
-		c.source.Line = int(number()) //nolint:gosec // a wrong one would not have the digest
+		c.source.Line = int(number()) //nolint:gosec // the digest proves that the number is right
 		c.json = part()
 		all = append(all, c)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// buildSpec is what a Flux Kustomization adds to the folder that it builds.
+// buildSpec has the fields of a Flux Kustomization that change the build of its folder.
 type buildSpec struct {
 	TargetNamespace string            `json:"targetNamespace,omitempty"`
 	NamePrefix      string            `json:"namePrefix,omitempty"`
@@ -29,25 +29,25 @@ type buildSpec struct {
 	Components []string `json:"components,omitempty"`
 }
 
-// plain says that the folder is applied as it is.
+// plain tells whether the spec changes nothing.
 func (s buildSpec) plain() bool {
 	return s.TargetNamespace == "" && s.NamePrefix == "" && s.NameSuffix == "" && len(s.Patches) == 0 && len(s.Images) == 0 &&
 		len(s.Components) == 0
 }
 
-// perFile says that the spec does to a file the same whether it is built alone or with others. A patch without a target has to find its
-// object, names are changed together with what refers to them.
+// perFile tells whether the spec changes each file in the same way, alone or together with others. That is not so for a patch without a
+// target, which must find its object, and for changes of names, which also change references.
 func (s buildSpec) perFile() bool {
 	return s.TargetNamespace == "" && s.NamePrefix == "" && s.NameSuffix == "" && len(s.Components) == 0 &&
 		!slices.ContainsFunc(s.Patches, func(p kustomize.Patch) bool { return p.Target == nil })
 }
 
-// builds makes the objects of folders, each once however many Kustomizations apply it.
+// builds builds folders. It builds each folder once, even if several Kustomizations apply it.
 type builds struct {
 	repo  *repo
 	cache cache
 	begin func(name, group string, at func() string) (end func(), err error)
-	// lenient: what would have to be fetched is left out, with a warning, where else nothing of the folder would be built.
+	// lenient leaves out resources that would have to be fetched, with a warning. Otherwise nothing of their folder would be built.
 	lenient bool
 
 	mu   sync.Mutex
@@ -63,8 +63,8 @@ type built struct {
 	findings diag.Findings
 }
 
-// build returns the objects of a folder as kustomize-controller builds them. The folder must be there. Of a scope, files that have
-// nothing to do with it may be missing from the result.
+// build returns the objects of a folder as kustomize-controller builds them. The folder must exist. Objects that are not in the scope may
+// be missing from the result.
 func (b *builds) build(ctx context.Context, dir string, spec buildSpec, s scope) ([]*content, diag.Findings) {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -101,19 +101,19 @@ func (b *builds) folder(ctx context.Context, dir string, spec buildSpec, specTex
 	return append(slices.Clip(all), alone...), append(findings, more...)
 }
 
-// files are the files that the builds have read.
+// files returns the files that the builds have read.
 func (b *builds) files() map[string]bool {
 	out := map[string]bool{}
 	b.read.Range(func(name, _ any) bool {
-		out[name.(string)] = true //nolint:forcetypeassert // nothing else is stored
+		out[name.(string)] = true //nolint:forcetypeassert // all keys are strings
 		return true
 	})
 	return out
 }
 
-// resources returns the files and kustomizations of a folder that is a mere list of them: the resources of a kustomization.yaml that has no
-// other fields, or the files that kustomize-controller lists in a generated one. nil: it is more, or something is wrong with it, which
-// whole says.
+// resources returns the files and folders of a folder that just lists them: the resources of a kustomization.yaml without other fields, or
+// the files that kustomize-controller would list in a generated one. It returns nil if the folder has other fields or is faulty, which
+// whole reports.
 func (b *builds) resources(dir string) ([]string, diag.Findings) {
 	files := b.repo.kustomizationFiles(dir)
 	if len(files) == 0 {
@@ -160,8 +160,8 @@ func (b *builds) resources(dir string) ([]string, diag.Findings) {
 	return names, nil
 }
 
-// flat puts in the place of the folders of clusters that are no more than a list of files those files: what kustomize makes of them is the
-// same, and they can be built without the others. There may be thousands.
+// flat replaces each folder of a cluster that just lists files by these files. Kustomize builds the same objects from them, and each file
+// can be built alone. There may be thousands of such folders.
 func (b *builds) flat(names []string) []string {
 	var out []string
 	for _, name := range names {
@@ -177,7 +177,7 @@ func (b *builds) flat(names []string) []string {
 	return out
 }
 
-// listed is the file or folder that an item of a list of resources names, if it is there.
+// listed returns the file or folder that an item of a list of resources names, if it exists.
 func (b *builds) listed(dir string, item *yaml.Node) (string, bool) {
 	if item.ShortTag() != "!!str" || item.Value == "" || isRemote(item.Value) || isGitAddress(item.Value) {
 		return "", false
@@ -189,7 +189,7 @@ func (b *builds) listed(dir string, item *yaml.Node) (string, bool) {
 	return name, ok && (b.repo.isFile(name) && !isKustomization(name) || b.repo.kustomizationFile(name) != "")
 }
 
-// independent are the kinds in which kustomize changes nothing on behalf of other objects, and for which it changes no other.
+// independent are the kinds that kustomize neither changes because of other objects nor changes other objects for.
 var independent = map[string]bool{
 	"v1/Namespace":                              true,
 	"helm.toolkit.fluxcd.io/HelmRelease":        true,
@@ -205,8 +205,8 @@ func (c *content) isIndependent() bool {
 	return independent[group+"/"+c.Kind]
 }
 
-// alone builds the files that can be built without the others, side by side, and returns the resources that cannot. With thousands of
-// clusters in a folder that is the difference between seconds and hours: kustomize compares each object with all others.
+// alone builds each file that can be built without the others, concurrently, and returns the other resources. With thousands of clusters in
+// a folder this takes seconds instead of hours, because kustomize compares each object with all others.
 func (b *builds) alone(
 	ctx context.Context,
 	dir string,
@@ -255,7 +255,7 @@ func (b *builds) alone(
 	return all, rest, findings
 }
 
-// one builds a single file, or says that it has to be built together with others.
+// one builds a single file, or returns that the file has to be built together with others.
 func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*content, together bool, findings diag.Findings) {
 	b.read.Store(name, nil)
 	src, err := b.repo.read(name)
@@ -270,7 +270,7 @@ func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*c
 	}
 	objects, findings = parse(name, src)
 	if findings != nil {
-		return objects, false, findings // kustomize would say less
+		return objects, false, findings // kustomize's error would say less
 	}
 	for _, c := range objects {
 		if !c.isIndependent() {
@@ -289,7 +289,7 @@ func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*c
 	return objects, false, findings
 }
 
-// whole builds a folder with kustomize: of the resources named, or where there are none of its own kustomization.yaml.
+// whole builds a folder with kustomize: from the named resources, or without names from its own kustomization.yaml.
 func (b *builds) whole(dir string, names []string, spec buildSpec, specText []byte) ([]*content, diag.Findings) {
 	files := b.gather(dir, names, spec)
 	if len(files.findings) > 0 {
@@ -307,7 +307,7 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	return objects, files.excuse(findings)
 }
 
-// gather reads the files from which kustomize builds a folder, and notes that they are read.
+// gather reads the files from which kustomize builds a folder, and records them as read.
 func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 	files := newClosure(b.repo)
 	files.lenient = b.lenient
@@ -322,10 +322,10 @@ func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 		case b.repo.isDir(name):
 			files.folder(name, place{file: name})
 		default:
-			files.problem(RulePath, place{file: name}, "it is no regular file: Flux leaves it out", "put the file itself there")
+			files.problem(RulePath, place{file: name}, "it is no regular file: Flux leaves it out", "replace it with a regular file")
 		}
 	}
-	for _, component := range spec.Components { // which are there, and inside: see components
+	for _, component := range spec.Components { // components has checked that they exist in the repo
 		if name, ok := inside(dir, component); ok {
 			files.folder(name, place{file: dir})
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// manyEntries is from how many entries on a list is worth to be named as what a build takes its time for.
+// manyEntries is the least number of entries of a list that may be named as the reason for a slow build.
 const manyEntries = 20
 
-// largest names what a build most likely spends its time on: the list with most entries, and the largest file. It serves the error of a
-// build that ran out of time, since kustomize does not tell what it works on.
+// largest names the probable reason for a slow build: the list with most entries, and the largest file. The error of a build that ran out
+// of time quotes it, because kustomize does not tell what it works on.
 func (c *closure) largest() string {
 	var field, in string
 	most := manyEntries - 1
@@ -38,7 +38,7 @@ func (c *closure) largest() string {
 	return text
 }
 
-// entries are how many the lists of a kustomization have whose entries are held against all objects.
+// entries returns the lengths of a kustomization's lists whose entries are compared with all objects.
 func entries(k *kustypes.Kustomization) map[string]int {
 	targets := 0
 	for _, r := range k.Replacements {

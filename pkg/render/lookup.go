@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// learn remembers what other objects refer to.
+// learn remembers objects that other objects refer to.
 func (w *walk) learn(all []*content, targets []string) {
 	for _, c := range all {
 		name := lookupKey(targets, c.Metadata.Namespace, c.Metadata.Name)
@@ -63,7 +63,7 @@ func (w *walk) learn(all []*content, targets []string) {
 	}
 }
 
-// chartSource is what a HelmChart packs, or a HelmRelease without one.
+// chartSource is the source of a chart: of a HelmChart, or of a HelmRelease without one.
 type chartSource struct {
 	chart                                   string
 	sourceKind, sourceNamespace, sourceName string
@@ -71,7 +71,7 @@ type chartSource struct {
 	ignoreMissing                           bool
 }
 
-// ownChart is the chart that a HelmRelease in a namespace has to itself; nil where it has none.
+// ownChart returns the source of the chart in a HelmRelease's own spec, or nil if it has none.
 func ownChart(spec *helmv2.HelmReleaseSpec, namespace string) *chartSource {
 	if spec.Chart == nil {
 		return nil
@@ -84,7 +84,7 @@ func ownChart(spec *helmv2.HelmReleaseSpec, namespace string) *chartSource {
 }
 
 func lookupKey(targets []string, namespace, name string) string {
-	first := "" // what several targets have in common is the same on each
+	first := "" // an object with several targets is the same on each of them
 	if len(targets) > 0 {
 		first = targets[0]
 	}
@@ -96,13 +96,13 @@ func (w *walk) configMap(targets []string, namespace, name string) (map[string]s
 	return data, ok
 }
 
-// foreign says why a source is not the files at hand; "" where it is.
+// foreign says why the content of a source is not the files of this repo. It returns "" if it is.
 func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	if w.own.Name != "" && len(targets) == 0 && kind == w.own.Kind && namespace == w.own.Namespace && name == w.own.Name {
-		return "" // be it an artifact that is made of this repo
+		return "" // also if it is an artifact that is made from this repo
 	}
 	if w.r.foreign && w.own.Name == "" && len(targets) == 0 && namespace == fluxSystem && name == fluxSystem {
-		return "" // by its name that of the cluster's Flux, as a FluxInstance has it
+		return "" // by its name it is the source of the cluster's Flux, as a FluxInstance makes it
 	}
 	if kind != "GitRepository" {
 		return fmt.Sprintf("it comes from the %s %s", kind, name)
@@ -125,8 +125,8 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 		name, source.branch, branch)
 }
 
-// mayBeForeign says why a folder is probably one of another repo; "" where it is there, or has to be. It is for repos with their own layout
-// that do not say which repo they are, or where a source comes from.
+// mayBeForeign says why a folder probably belongs to another repo. It returns "" if the folder exists, or must exist, in this repo. It is
+// for repos with their own layout that do not say which repo they are, or where a source comes from.
 func (w *walk) mayBeForeign(targets []string, kind, namespace, name, dir string) string {
 	ownNamespace, ownName := cmp.Or(w.own.Namespace, fluxSystem), cmp.Or(w.own.Name, fluxSystem)
 	if !w.r.foreign || dir != "." && w.r.repo.isDir(dir) || namespace == ownNamespace && name == ownName {
@@ -138,22 +138,22 @@ func (w *walk) mayBeForeign(targets []string, kind, namespace, name, dir string)
 	case ok && known != "" && v1alpha1.SameRepository(source.url, known):
 		return ""
 	case dir == ".":
-		return fmt.Sprintf("that the %s %s is this repo it does not say", kind, name)
+		return fmt.Sprintf("the repo does not say that the %s %s is this repo", kind, name)
 	case ok:
 		return fmt.Sprintf("the folder %s is not here, so it comes from another repository, that of the %s %s", dir, kind, name)
 	}
-	return fmt.Sprintf("the folder %s is not here, and where the %s %s comes from the repo does not say", dir, kind, name)
+	return fmt.Sprintf("the folder %s is not here, and the repo does not say where the %s %s comes from", dir, kind, name)
 }
 
-// gitSource is what a GitRepository follows; branch is "" where that is a tag or a commit.
+// gitSource is the URL and the branch of a GitRepository. branch is "" if it follows a tag or a commit.
 type gitSource struct{ url, branch string }
 
-// isChannel tells whether a source is that of a channel: what an environment follows, and will have, is looked at as it is here.
+// isChannel tells whether a source is the source of a channel. The content of channels is rendered from the files of this repo.
 func (w *walk) isChannel(name string) bool {
 	return name == fluxSystem || slices.ContainsFunc(w.r.fleet.Channels(), func(c v1alpha1.Channel) bool { return c.Source() == name })
 }
 
-// leavesOut reports a source of this repo that hands on other content than the repo's files: its content is not rendered.
+// leavesOut reports a source of this repo whose content differs from the repo's files, which are rendered.
 func (w *walk) leavesOut(o *Object) {
 	if !isFluxKind(o.APIVersion, o.Kind, "GitRepository") || w.foreign(o.Targets, o.Kind, o.Namespace, o.Name) != "" {
 		return
@@ -171,7 +171,7 @@ func (w *walk) leavesOut(o *Object) {
 	} {
 		if there {
 			w.problem(o, diag.SeverityWarning, RuleSource, "spec."+field+
-				" changes what Flux gets to see of this repo, and what is rendered is the whole of it")
+				" changes which files of this repo Flux gets, but all files are rendered")
 		}
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// capiGroup is what the groups of Cluster API and its providers end with.
+// capiGroup is the end of the API groups of Cluster API and its providers.
 const capiGroup = "cluster.x-k8s.io"
 
-// IsCluster tells whether an object is a workload cluster of Cluster API's.
+// IsCluster tells whether an object is a Cluster of Cluster API.
 func IsCluster(o *Object) bool {
 	return o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, capiGroup+"/")
 }
 
-// capiObject is what objects of Cluster API say of the cluster that they belong to, and of others that they are made of.
+// capiObject has the fields of Cluster API objects that refer to their cluster and to their parts.
 type capiObject struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`
@@ -24,14 +24,14 @@ type capiObject struct {
 	} `json:"spec"`
 }
 
-// place of an object in its namespace, for what refers to it. References of Cluster API's own objects have a group or a version of it, and
-// none of two kinds of one name; so the kind does.
+// objectPlace identifies an object for references to it. It has the kind without the group, because no two groups of Cluster API have a
+// kind of the same name.
 type objectPlace struct{ mgmt, namespace, kind, name string }
 
-// clusterNamer gives objects the clusters that they belong to.
+// clusterNamer assigns objects to the clusters that they belong to.
 type clusterNamer struct {
 	objects map[objectPlace]*Object
-	// shared are what several clusters are made of: it belongs to none.
+	// shared are parts of several clusters, which are assigned to none.
 	shared map[*Object]bool
 }
 
@@ -62,7 +62,7 @@ func nameClusters(all []*Object) {
 		n.objects[objectPlace{o.ManagementCluster, o.Namespace, o.Kind, o.Name}] = o
 		var says capiObject
 		if json.Unmarshal(o.JSON, &says) != nil {
-			continue // its schema says what is wrong
+			continue // its schema reports it
 		}
 		for _, name := range []string{says.Spec.ClusterName, says.Metadata.Labels[capiGroup+"/cluster-name"]} {
 			if id, ok := ids[objectPlace{o.ManagementCluster, o.Namespace, "Cluster", name}]; ok {
@@ -80,7 +80,7 @@ func nameClusters(all []*Object) {
 	}
 }
 
-// spread names the objects that an object refers to, and the objects to which they refer.
+// spread assigns the objects that an object refers to, and the objects to which they refer.
 func (n *clusterNamer) spread(o *Object, id string) {
 	if !bytes.Contains(o.JSON, []byte(`Ref"`)) {
 		return

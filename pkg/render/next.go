@@ -14,7 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// isFlux says whether content is a Flux object of a kind; kustomize has a Kustomization as well.
+// isFlux tells whether content is a Flux object of a kind. It looks at the API group, because kustomize has a kind Kustomization as well.
 func isFlux(c *content, kind string) bool { return isFluxKind(c.APIVersion, c.Kind, kind) }
 
 func isFluxKind(apiVersion, kind, wanted string) bool {
@@ -22,7 +22,7 @@ func isFluxKind(apiVersion, kind, wanted string) bool {
 	return kind == wanted && strings.HasSuffix(group, ".toolkit.fluxcd.io")
 }
 
-// next are the Kustomizations among objects.
+// next returns the Kustomizations among objects.
 func (w *walk) next(all []*Object) []*item {
 	var items []*item
 	for _, o := range all {
@@ -44,7 +44,7 @@ func seenKey(o Owner, targets []string) string {
 	return o.String() + "\x00" + strings.Join(targets, ",")
 }
 
-// kustomizations is the item for an object, if it is a Flux Kustomization to follow.
+// kustomizations returns the item for an object that is a Flux Kustomization to follow, or none.
 func (w *walk) kustomizations(o *Object) []*item {
 	if !isFluxKind(o.APIVersion, o.Kind, KindKustomization) {
 		return nil
@@ -88,7 +88,7 @@ func (w *walk) kustomizations(o *Object) []*item {
 	return w.item(o, owner, &spec, clean)
 }
 
-// item is a Kustomization that applies a folder of the repo; none where it is not in the scope.
+// item returns the item for a Kustomization that applies a folder of the repo, or none if the folder is not in the scope.
 func (w *walk) item(o *Object, owner Owner, spec *kustomizev1.Kustomization, dir string) []*item {
 	k := &Kustomization{
 		Owner: owner, Source: o.Source, Path: dir, GitSource: spec.Spec.SourceRef.Name, ManagementCluster: w.mgmt.Name,
@@ -106,8 +106,8 @@ func (w *walk) item(o *Object, owner Owner, spec *kustomizev1.Kustomization, dir
 	return []*item{{k: k, spec: spec.Spec, namespace: o.Namespace}}
 }
 
-// folder is the folder of the repo that a path means in what Flux fetches from a source of a kind. In a repo with its own layout that may
-// be an artifact, made of a folder that the management cluster's own is in.
+// folder returns the folder of the repo for a path in a source of a kind. In a repo with its own layout, the source may be an artifact that
+// was made from a folder around the management cluster's own folder.
 func (w *walk) folder(kind, clean string) string {
 	if !w.r.foreign || kind == "GitRepository" || w.r.repo.isDir(clean) || !fs.ValidPath(clean) {
 		return clean
@@ -120,7 +120,7 @@ func (w *walk) folder(kind, clean string) string {
 	return clean
 }
 
-// cleanPath is the path of a Flux Kustomization as it counts in the repo: without one it is the top.
+// cleanPath returns the path of a Flux Kustomization, relative to the top of the repo. No path means the top.
 func cleanPath(given string) string { return path.Clean(strings.TrimPrefix(cmp.Or(given, "."), "/")) }
 
 // targetOf is the workload cluster that a kubeconfig Secret of Cluster API in a namespace belongs to.
@@ -131,8 +131,8 @@ func targetOf(ref *meta.KubeConfigReference, namespace string) string {
 	return ClusterID(namespace, strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig"))
 }
 
-// ClusterID tells a workload cluster from all others of its management cluster: its name, which the clusters of the layout have for a
-// namespace as well, else with its namespace.
+// ClusterID is a unique name of a workload cluster on its management cluster: its name if its namespace has the same name, as in fleetctl's
+// layout, or else namespace/name.
 func ClusterID(namespace, name string) string {
 	if namespace == "" || namespace == name {
 		return name

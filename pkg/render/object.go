@@ -17,7 +17,7 @@ type Source struct {
 	Line int    `json:"line,omitempty"`
 }
 
-// Owner is the Flux object that applies others: a Kustomization, or a HelmRelease.
+// Owner is the Flux object that applies other objects: a Kustomization, or a HelmRelease.
 type Owner struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -38,29 +38,29 @@ type Object struct {
 	APIVersion, Kind, Namespace, Name string
 	// JSON is the object with sorted keys: equal objects have equal bytes.
 	JSON []byte
-	// Source is the document that declares it; for an object of a chart that of the HelmRelease.
+	// Source is the document that declares the object. For an object of a chart it is the document of the HelmRelease.
 	Source Source
-	// Template is the file of the chart that makes it, "" for an object that stands in the repo as it is.
+	// Template is the file of the chart that makes the object. It is "" for an object that the repo itself has.
 	Template string
-	// Owner applies it.
+	// Owner applies the object.
 	Owner Owner
-	// GitSource is the source that Owner follows. It is flux-system for the fleet's own branch. Its content is rendered from the files at
-	// hand, whatever revision it follows.
+	// GitSource is the source that Owner follows; flux-system for the fleet's own branch. Its content is rendered from the files of the repo,
+	// whatever revision it follows.
 	GitSource string
 	// ManagementCluster is the cluster whose Flux applies the object. Environment and Cluster (a workload cluster) are the ones whose folder
 	// declares the object, or "".
 	ManagementCluster, Environment, Cluster string
-	// Targets are the workload clusters that it is applied to, through their kubeconfig or by their own Flux; none: it is applied to
-	// the management cluster.
+	// Targets are the workload clusters that the object is applied to, through their kubeconfigs or by their own Flux. Without targets the
+	// object is applied to the management cluster.
 	Targets []string
-	// Suspended says that Owner, or what applies it, is suspended: Flux does not apply this until it is resumed.
+	// Suspended says that Owner, or a Flux object that applies Owner, is suspended: Flux does not apply the object until it is resumed.
 	Suspended bool
 }
 
-// Kustomization is a Flux Kustomization that was followed.
+// Kustomization is a Flux Kustomization that was rendered.
 type Kustomization struct {
 	Owner
-	// Source declares it; none for a management cluster's own, where the repo has no folder for it yet.
+	// Source is the document that declares it. It is empty for a management cluster's own Kustomization that the repo does not have yet.
 	Source Source
 	// Path is the folder that it applies.
 	Path                                    string
@@ -74,18 +74,18 @@ type Kustomization struct {
 type Release struct {
 	Owner
 	Object *Object
-	// Chart is the folder of its chart in the repo, "" where it comes from elsewhere.
+	// Chart is the folder of its chart in the repo, or "" if the chart is not in the repo.
 	Chart string
 	// ReleaseName and ReleaseNamespace are the release's name and namespace as Helm sees them.
 	ReleaseName, ReleaseNamespace string
-	// Rendered says that its objects are in the result. Where it is false a finding says why.
+	// Rendered says that its objects are in the result. If it is false, a finding says why.
 	Rendered bool
 }
 
-// YAML is the object as a YAML document without a separator, keys sorted.
+// YAML returns the object as a YAML document without a separator, with sorted keys.
 func (o *Object) YAML() []byte { return AppendYAML(nil, o.JSON) }
 
-// ID is "Kind namespace/name", without the namespace of cluster-wide kinds.
+// ID is "Kind namespace/name", or "Kind name" for cluster-scoped kinds.
 func (o *Object) ID() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
@@ -93,7 +93,7 @@ func (o *Object) ID() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// identity is what an object is known by.
+// identity has the fields that identify an object.
 type identity struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -103,7 +103,7 @@ type identity struct {
 	} `json:"metadata"`
 }
 
-// content is an object before it is known who applies it, and to what.
+// content is an object of which the owner and the clusters are not known yet.
 type content struct {
 	identity
 	json     []byte
@@ -128,7 +128,7 @@ func newContent(text []byte) (*content, error) {
 	return c, nil
 }
 
-// noObject says what stands in the place of an object, or of a field that identifies one.
+// noObject describes why content is no object: the type of the content, or of a field that identifies an object.
 func noObject(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -166,7 +166,7 @@ func (c *content) with(change func(fields map[string]any)) (*content, error) {
 	return changed, nil
 }
 
-// compareContents orders by what objects are known by.
+// compareContents orders objects by identity.
 func compareContents(a, b *content) int {
 	return cmp.Or(
 		cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Kind, b.Kind),

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// kustomizationFiles are the kustomization.yaml of a folder, by any of its names.
+// kustomizationFiles returns the kustomization.yaml files of a folder: kustomize knows several names for the file.
 func (r *repo) kustomizationFiles(dir string) []string {
 	var found []string
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
@@ -24,7 +24,7 @@ func (r *repo) kustomizationFiles(dir string) []string {
 	return found
 }
 
-// kustomizationFile is the first of them, or "".
+// kustomizationFile returns the first kustomization.yaml of a folder, or "".
 func (r *repo) kustomizationFile(dir string) string {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if file := path.Join(dir, name); r.isFile(file) {
@@ -38,7 +38,7 @@ func isKustomization(file string) bool {
 	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(file))
 }
 
-// place is where something is named.
+// place is a place in a file.
 type place struct {
 	file         string
 	line, column int
@@ -46,7 +46,7 @@ type place struct {
 
 func placeOf(file string, n *yaml.Node) place { return place{file, n.Line, n.Column} }
 
-// target is what a path may lead to.
+// target says whether a path may lead to a file, a folder or both.
 type target int
 
 const (
@@ -54,8 +54,8 @@ const (
 	aFolder
 )
 
-// path takes the file or folder that a field of a file in dir names, and puts into its place how kustomize is to find it. What leads out of
-// the repo, and what kustomize would fetch, is refused. It returns how many folders kustomize goes through for it.
+// path adds the file or folder that a field of a file in dir names, and replaces the field by the path for kustomize. It refuses a path
+// that leads out of the repo, and an address that kustomize would fetch. It returns how many folders kustomize goes through for it.
 func (c *closure) path(dir string, name *string, what target, at place, field string) int {
 	refuse := func(rule, summary, hint string) int {
 		c.problem(rule, at, field+": "+summary, hint)
@@ -72,7 +72,7 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 		}
 		return refuse(RuleRemote, fmt.Sprintf("%.100q would have to be fetched from elsewhere", *name), remoteHint)
 	case !ok:
-		return refuse(RulePath, fmt.Sprintf("%q leads out of the fleet repo", *name), "Flux sees only what is in the repo: bring it in")
+		return refuse(RulePath, fmt.Sprintf("%q leads out of the fleet repo", *name), "Flux sees only files of the repo: copy it into the repo")
 	case what&aFile != 0 && c.repo.isFile(clean):
 		if what&aFolder != 0 && isKustomization(clean) {
 			return refuse(RuleKustomize, clean+" is no object", "name the folder that it is in")
@@ -94,9 +94,9 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 	return 0
 }
 
-const remoteHint = "copy it into the repo: what a fleet is made of is reviewed, and there when its origin is not"
+const remoteHint = "copy it into the repo: then it is reviewed, and available even if its origin is not"
 
-// isRemote tells whether kustomize takes a name for a URL, or whether somebody meant it as one. Any other name is a path, and has to exist.
+// isRemote tells whether kustomize takes a name for a URL, or whether the author meant a URL. Every other name is a path, and has to exist.
 func isRemote(name string) bool {
 	lower := strings.ToLower(name)
 	for _, start := range []string{"git::", "gh:", "git@", "github.com/", "github.com:", "http:", "https:"} {
@@ -110,7 +110,8 @@ func isRemote(name string) bool {
 
 var gitAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@[^/:]*[/:]`) })
 
-// isGitAddress says of user@host:path, which is the address of a Git repository where kustomize looks for a folder.
+// isGitAddress tells whether a name has the form user@host:path. Kustomize takes it for the address of a Git repository if it looks for a
+// folder.
 func isGitAddress(name string) bool { return gitAddress().MatchString(name) }
 
 func isYAML(name string) bool {

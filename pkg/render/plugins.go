@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // the one place where the types of its plugins can be had
+	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // only this package exports the types of the plugins
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resource"
 	kustypes "sigs.k8s.io/kustomize/api/types"
@@ -18,7 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// pluginTypes are what kustomize's own plugins are configured with. It runs no other, and neither does Flux.
+// pluginTypes are the types of the configurations of kustomize's own plugins. Kustomize and Flux run no other plugins.
 var pluginTypes = map[string]reflect.Type{
 	"AnnotationsTransformer":         reflect.TypeFor[builtins.AnnotationsTransformerPlugin](),
 	"ConfigMapGenerator":             reflect.TypeFor[builtins.ConfigMapGeneratorPlugin](),
@@ -45,11 +45,11 @@ type prefixSuffix struct {
 	Suffix string `json:"suffix,omitempty"`
 }
 
-// maxWithin is how many folders of plugin configurations may be built by what stands in the next.
+// maxWithin is how deep folders of plugin configurations may need each other.
 const maxWithin = 3
 
-// resourcesIn are the objects in a text as kustomize reads it. Kustomize uses the same function to decide whether a text is the content
-// itself, or its path.
+// resourcesIn returns the objects in a text as kustomize reads it. Kustomize uses the same function to decide whether a text is content or
+// a path.
 func resourcesIn(text []byte) (out []*resource.Resource, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -59,8 +59,8 @@ func resourcesIn(text []byte) (out []*resource.Resource, err error) {
 	return provider.NewDefaultDepProvider().GetResourceFactory().SliceFromBytes(text)
 }
 
-// plugins takes the configurations of generators, transformers or validators, which stand in place, in a file, or in a folder that is built
-// for them, and the files that they name. Whatever a configuration comes from, kustomize gets it as it was read here.
+// plugins adds the configurations of generators, transformers or validators, and the files that they name. A configuration is inline, in a
+// file, or in a folder that is built. Kustomize gets each configuration as it was read here.
 func (c *closure) plugins(dir string, k *kustFile, field string, list []string) {
 	for i, entry := range list {
 		at, name := k.at(field, i), fmt.Sprintf("%s[%d]", field, i)
@@ -79,12 +79,12 @@ func (c *closure) plugins(dir string, k *kustFile, field string, list []string) 
 		case !isRemote(entry) && !isGitAddress(entry) && ok && c.repo.isDir(clean):
 			list[i] = c.configFolder(dir, clean, at, name)
 		default:
-			c.path(dir, &list[i], aFile|aFolder, at, name) // which says what is wrong
+			c.path(dir, &list[i], aFile|aFolder, at, name) // path reports what is wrong
 		}
 	}
 }
 
-// configFile takes configurations that are in a file.
+// configFile adds the configurations in a file.
 func (c *closure) configFile(dir, file string, at place, field string) string {
 	content := c.file(file, at)
 	if content == nil {
@@ -99,7 +99,7 @@ func (c *closure) configFile(dir, file string, at place, field string) string {
 	return given(dir, file)
 }
 
-// configFolder takes configurations that are made by a kustomization of their own.
+// configFolder adds the configurations that a kustomization of their own builds.
 func (c *closure) configFolder(dir, folder string, at place, field string) string {
 	if slices.Contains(c.within, folder) || len(c.within) == maxWithin {
 		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %s is needed to make itself, or by too many others", field, folder),
@@ -114,7 +114,7 @@ func (c *closure) configFolder(dir, folder string, at place, field string) strin
 	}
 	c.openAPI = c.openAPI || inner.openAPI
 	top := *inner.tops[folder]
-	top.SortOptions = nil // it does not count below another kustomization, and the order is that in which they are applied
+	top.SortOptions = nil // kustomize ignores it below another kustomization, and the order of the configurations counts
 	inner.write(c.repo.kustomizationFile(folder), top, at)
 	disk, err := inner.disk()
 	if err == nil {
@@ -127,7 +127,7 @@ func (c *closure) configFolder(dir, folder string, at place, field string) strin
 	return ""
 }
 
-// disk is a file system that has the files and nothing else.
+// disk returns a file system with only the files of the closure.
 func (c *closure) disk() (filesys.FileSystem, error) {
 	disk := filesys.MakeFsInMemory()
 	for name, content := range c.files {
@@ -138,7 +138,7 @@ func (c *closure) disk() (filesys.FileSystem, error) {
 	return disk, nil
 }
 
-// configs are configurations as kustomize gets them: what was read, with the paths that lead to files of the repo.
+// configs returns configurations for kustomize, as they were read, with paths that lead to files of the repo.
 func (c *closure) configs(dir string, all []*resource.Resource, at place, field string) string {
 	texts := make([]string, 0, len(all))
 	for _, r := range all {
@@ -158,7 +158,8 @@ func (c *closure) configs(dir string, all []*resource.Resource, at place, field 
 	return strings.Join(texts, "---\n")
 }
 
-// config refuses what is no plugin of kustomize's own, and fields that the plugin does not have: kustomize would take them in another case.
+// config refuses plugins that are not kustomize's own, and fields that a plugin does not have. Kustomize would accept the fields in another
+// case.
 func (c *closure) config(dir string, r *resource.Resource, fields map[string]any, at place, field string) {
 	kind := r.GetKind()
 	shape, known := pluginTypes[kind]
@@ -168,7 +169,7 @@ func (c *closure) config(dir string, r *resource.Resource, fields map[string]any
 		return
 	case r.GetApiVersion() != "builtin" || !known:
 		c.problem(RuleKustomize, at, fmt.Sprintf("%s: %.100s %.100s is no plugin of kustomize's own, and Flux runs no other", field,
-			r.GetApiVersion(), kind), "put into the repo what it makes")
+			r.GetApiVersion(), kind), "put the objects that it makes into the repo")
 		return
 	}
 	own := maps.Clone(fields)
@@ -195,7 +196,7 @@ func (c *closure) config(dir string, r *resource.Resource, fields map[string]any
 	}
 }
 
-// configPaths takes the files that a configuration names. It is decoded to the type that kustomize decodes it to.
+// configPaths adds the files that a configuration names. It decodes the configuration to the type that kustomize uses.
 func (c *closure) configPaths(dir string, shape reflect.Type, text []byte, fields map[string]any, at place, field string) error {
 	config := reflect.New(shape).Interface()
 	if err := sigsyaml.UnmarshalStrict(text, config); err != nil {

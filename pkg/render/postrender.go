@@ -16,7 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
-// postRender does what the HelmRelease asks for between the templates and the cluster.
+// postRender changes the rendered objects as the HelmRelease says: post renderers and common metadata.
 func (j *job) postRender(all []*content) ([]*content, error) {
 	for _, p := range j.spec.Spec.PostRenderers {
 		if p.Kustomize == nil {
@@ -91,7 +91,7 @@ func kustomizeObjects(all []*content, spec buildSpec) (out []*content, err error
 	return out, nil
 }
 
-// withMetadata lays labels and annotations over those of objects.
+// withMetadata adds labels and annotations to objects, or replaces theirs.
 func withMetadata(all []*content, labels, annotations map[string]string) ([]*content, error) {
 	out := make([]*content, 0, len(all))
 	for _, c := range all {
@@ -118,7 +118,7 @@ func withMetadata(all []*content, labels, annotations map[string]string) ([]*con
 	return out, nil
 }
 
-// withMetadata returns the content with changed metadata, less the name and the namespace, which stay. The rest of the object is not read.
+// withMetadata returns the content with changed metadata. Name and namespace stay. It does not read the rest of the object.
 func (c *content) withMetadata(change func(metadata map[string]any)) (*content, error) {
 	end := -1
 	at, _, ok := codec.SpotOf(c.json, 0, "metadata")
@@ -134,7 +134,7 @@ func (c *content) withMetadata(change func(metadata map[string]any)) (*content, 
 	}
 	var metadata map[string]any
 	if err := utiljson.Unmarshal(c.json[at:end], &metadata); err != nil || metadata == nil {
-		return c, nil //nolint:nilerr // it is no mapping: what is wrong with it is said by who judges it
+		return c, nil //nolint:nilerr // other checks report metadata that is no mapping
 	}
 	change(metadata)
 	text, err := json.Marshal(metadata)
@@ -146,7 +146,7 @@ func (c *content) withMetadata(change func(metadata map[string]any)) (*content, 
 	return &changed, nil
 }
 
-// clusterWide are the kinds in the charts of a fleet that have no namespace. Helm asks the cluster instead.
+// clusterWide are the cluster-scoped kinds that charts of fleets use. Helm asks the cluster instead.
 var clusterWide = map[string]bool{
 	"APIService": true, "AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
 	"CSIDriver": true, "CertificateSigningRequest": true, "ClusterIssuer": true, "ClusterRole": true, "ClusterRoleBinding": true,

@@ -28,7 +28,7 @@ type job struct {
 	object  *Object
 	spec    helmv2.HelmRelease
 	chart   *chartSource
-	// kubernetesVersion of the cluster that it is installed on, "" where it is not known.
+	// kubernetesVersion of the cluster that the release is installed on, or "" if it is not known.
 	kubernetesVersion string
 	// planned says that init has yet to complete the repo.
 	planned bool
@@ -37,7 +37,7 @@ type job struct {
 	configMap func(name string) (map[string]string, bool)
 }
 
-// name tells a release from all others of the fleet.
+// name is a unique name of the release in the fleet.
 func (j *job) name() string {
 	where := j.object.Source.File
 	if len(j.object.Targets) > 0 {
@@ -61,7 +61,7 @@ func (j *job) failed(rule string, err error) diag.Findings {
 	return j.finding(diag.SeverityError, rule, err.Error(), diag.Hint(err))
 }
 
-// renderRelease returns what Helm would install, in its order.
+// renderRelease returns the objects that Helm would install, in Helm's order.
 func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	end, err := r.begin(j.name(), "the chart "+j.release.Chart, j.at.String)
 	defer end()
@@ -101,7 +101,7 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 		})
 	}
 	if defaults != nil {
-		// A chart of its own: others have the defaults of values.yaml.
+		// Load another copy of the chart, because other releases use the defaults of values.yaml.
 		if c, err = loader.LoadFiles(loaded.files); err != nil {
 			return nil, append(findings, j.failed(RuleChart, err)...)
 		}
@@ -114,7 +114,7 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	return objects, append(findings, problems...)
 }
 
-// key is of all that the outcome depends on.
+// key hashes everything that the result depends on.
 func (j *job) key(loaded *loadedChart, defaults, values map[string]any) (key, error) {
 	install := j.spec.GetInstall()
 	said, err := json.Marshal([]any{
@@ -128,7 +128,7 @@ func (j *job) key(loaded *loadedChart, defaults, values map[string]any) (key, er
 	return digest([]byte(cacheFormat), []byte("release"), loaded.sum[:], said), nil
 }
 
-// install renders the chart's templates, and what belongs to them.
+// install renders the chart's templates and adds its CRDs.
 func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) ([]*content, diag.Findings) {
 	caps, err := capabilities(j.kubernetesVersion)
 	if err != nil {
@@ -165,7 +165,7 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 	return j.objects(loaded, c, files)
 }
 
-// missingDependencies returns an error for charts that Chart.yaml names and that are not below charts/.
+// missingDependencies returns an error if Chart.yaml names charts that are not below charts/.
 func missingDependencies(c *chart.Chart) error {
 	for _, wanted := range c.Metadata.Dependencies {
 		if !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == wanted.Name }) {
@@ -196,7 +196,7 @@ func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[str
 	return findings
 }
 
-// schemaFindings have the places of the values in the file of the HelmRelease, where they stand there.
+// schemaFindings returns the schema's refusal as findings. They point at the values in the file of the HelmRelease, if the file has them.
 func (j *job) schemaFindings(r *repo, c *chart.Chart, s *valuesschema.Schema, failed *valuesschema.Refusal) diag.Findings {
 	node := &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line}
 	if src, err := r.read(j.object.Source.File); err == nil && c.IsRoot() {
@@ -217,7 +217,7 @@ func (j *job) schemaFindings(r *repo, c *chart.Chart, s *valuesschema.Schema, fa
 	return findings
 }
 
-// shift moves the lines of nodes, each once, however many aliases lead to it.
+// shift moves the lines of nodes. It moves each node once, even if several aliases lead to it.
 func shift(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, inner := range n.Content {

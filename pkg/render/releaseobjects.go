@@ -30,7 +30,7 @@ var installOrder = sync.OnceValue(func() map[string]int {
 	return order
 })
 
-// objects reads what the templates made. Tests of the chart are left out: Flux runs them only where it is told to, and they go again.
+// objects parses the results of the templates. It leaves out the tests of the chart, which Flux runs only on request and removes again.
 func (j *job) objects(loaded *loadedChart, c *chart.Chart, files map[string]string) ([]*content, diag.Findings) {
 	var all []*content
 	var findings diag.Findings
@@ -82,7 +82,7 @@ func (j *job) objects(loaded *loadedChart, c *chart.Chart, files map[string]stri
 	return all, nil
 }
 
-// annotation reads one annotation; an object whose text lacks its name is not decoded.
+// annotation returns one annotation. It decodes the object only if its text contains the annotation's name.
 func annotation(c *content, name string) string {
 	if !strings.Contains(string(c.json), name) {
 		return ""
@@ -98,7 +98,7 @@ func annotation(c *content, name string) string {
 	return o.Metadata.Annotations[name]
 }
 
-// inNamespace gives objects without a namespace that of the release, as Helm does when it creates them.
+// inNamespace sets the release's namespace on objects without one, as Helm does when it creates them.
 func (j *job) inNamespace(all []*content) ([]*content, error) {
 	for i, c := range all {
 		if c.Metadata.Namespace != "" || isClusterWide(c) {
@@ -113,7 +113,7 @@ func (j *job) inNamespace(all []*content) ([]*content, error) {
 	return all, nil
 }
 
-// shortenName is what helm-controller makes of a release name that is too long for Helm.
+// shortenName shortens a release name that is too long for Helm as helm-controller does.
 func shortenName(name string) string {
 	const longest, hash = 53, 12
 	if len(name) <= longest {

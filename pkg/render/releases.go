@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// releases renders the HelmReleases among objects, side by side, and returns what their charts make.
+// releases renders the HelmReleases among objects concurrently, and returns the objects of their charts.
 func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	var jobs []*job
 	for _, o := range all {
@@ -40,7 +40,7 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 				Owner: j.release.Owner, GitSource: j.object.GitSource, Environment: j.object.Environment, Cluster: j.object.Cluster,
 				Targets: j.object.Targets, Suspended: j.object.Suspended || j.spec.Spec.Suspend,
 			})
-			o.Source = j.object.Source // what is kept from an earlier run may have stood elsewhere
+			o.Source = j.object.Source // in an earlier run, which filled the cache, the HelmRelease may have been in another place
 			if target := targetOf(j.spec.Spec.KubeConfig, j.object.Namespace); target != "" {
 				o.Targets = []string{target}
 			}
@@ -57,7 +57,8 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	return made
 }
 
-// newJob is the rendering of a HelmRelease, its chart left open. With an error, which is one of its JSON, nothing but its name is known.
+// newJob returns the job for a HelmRelease, without its chart. If the JSON of the HelmRelease is wrong, it returns an error and a job with
+// only the name.
 func newJob(o *Object) (*job, error) {
 	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
 	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
@@ -67,7 +68,7 @@ func newJob(o *Object) (*job, error) {
 	return j, nil
 }
 
-// job is the rendering of a HelmRelease; nil where its chart is not in the repo.
+// job returns the job for a HelmRelease, or nil if its chart is not in the repo.
 func (w *walk) job(o *Object) *job {
 	j, err := newJob(o)
 	w.result.Releases = append(w.result.Releases, j.release)
@@ -96,7 +97,7 @@ func (w *walk) job(o *Object) *job {
 	return j
 }
 
-// findChart looks the chart of a HelmRelease up. It returns why it cannot be found and the rule that this is about, or "".
+// findChart finds the chart of a HelmRelease. If it cannot, it returns the reason and the rule of the finding.
 func (w *walk) findChart(o *Object, j *job) (rule, why string) {
 	ref := j.spec.Spec.ChartRef
 	if j.chart = ownChart(&j.spec.Spec, o.Namespace); j.chart != nil {

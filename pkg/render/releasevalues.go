@@ -12,7 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// defaults are the values that a HelmRelease takes in place of the chart's own values.yaml; nil if it names no files.
+// defaults returns the values of the files that a HelmRelease names in place of the chart's own values.yaml. It returns nil if there are
+// none.
 func (r *Renderer) defaults(j *job) (map[string]any, error) {
 	if j.chart != nil && len(j.chart.valuesFiles) > 0 {
 		return valuesFiles(r.repo, j.chart.valuesFiles, j.chart.ignoreMissing)
@@ -20,8 +21,8 @@ func (r *Renderer) defaults(j *job) (map[string]any, error) {
 	return nil, nil
 }
 
-// values puts a release's values together as helm-controller does: valuesFrom in order, then values, then what valuesFrom has for single
-// paths.
+// values merges a release's values as helm-controller does: valuesFrom in order, then values, then the items of valuesFrom with a target
+// path.
 func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	var result map[string]any
 	spec := &j.spec.Spec
@@ -59,7 +60,7 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	return mergeValues(result, own), findings
 }
 
-// addValues lays the values from one reference over those before it.
+// addValues merges the values of one reference over the values before it.
 func addValues(result, own map[string]any, from meta.ValuesReference, text string) (map[string]any, error) {
 	if from.TargetPath != "" {
 		result = mergeValues(result, own)
@@ -75,8 +76,7 @@ func addValues(result, own map[string]any, from meta.ValuesReference, text strin
 	return mergeValues(result, values), nil
 }
 
-// setPath does the same as `helm --set`. For a quoted text it does the same as --set-string, and for a literal text the same as
-// --set-literal.
+// setPath sets a value as `helm --set` does. For a quoted text it works as --set-string does, and for a literal text as --set-literal does.
 func setPath(values map[string]any, from meta.ValuesReference, text string) error {
 	if from.Literal {
 		escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)

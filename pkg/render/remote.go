@@ -7,11 +7,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// leftOut stands in the place of a resource that is not built. No path is empty.
+// leftOut replaces the path of a resource that is not built. No path is empty.
 const leftOut = ""
 
-// leaveOut leaves a resource out that kustomize would fetch. Nothing is ever fetched: in a repo with its own layout, the rest of the folder
-// is still worth a look.
+// leaveOut leaves out a resource that kustomize would fetch, because this package fetches nothing. In a repo with its own layout, the rest
+// of the folder can still be checked.
 func (c *closure) leaveOut(name *string, at place, field string) {
 	c.left = append(c.left, diag.Finding{
 		Severity: diag.SeverityWarning, Rule: RuleRemote, File: at.file, Line: at.line, Column: at.column,
@@ -34,7 +34,7 @@ func (c *closure) excuse(findings diag.Findings) diag.Findings {
 			f.Hint = "look for the reason in what would have to be fetched first: it is left out here"
 		}
 		if f.Rule == RulePatch {
-			continue // it may be for what is left out
+			continue // it may be for an object that is left out
 		}
 		out = append(out, f)
 	}

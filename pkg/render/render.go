@@ -24,14 +24,14 @@ import (
 const (
 	RuleScreen     = "render-screen"     // a file that is too large, not text, or a YAML bomb
 	RuleSyntax     = "render-syntax"     // a file that is not YAML, or not an object
-	RuleDecode     = "render-decode"     // an object of Flux with a value that its kind does not take
+	RuleDecode     = "render-decode"     // an object of Flux with a value that its kind does not accept
 	RulePath       = "render-path"       // a folder or file that is not in the repo
-	RuleRemote     = "render-remote"     // something that would have to be fetched
-	RuleIncomplete = "render-incomplete" // a folder that cannot be built without what would have to be fetched
+	RuleRemote     = "render-remote"     // a resource that would have to be fetched
+	RuleIncomplete = "render-incomplete" // a folder that cannot be built without a resource that would have to be fetched
 	RuleKustomize  = "render-kustomize"  // kustomize cannot build it
-	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or not written like that
+	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or that it spells in another way
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
-	RuleEmpty      = "render-empty"      // a variable that nobody sets, and that becomes nothing
+	RuleEmpty      = "render-empty"      // a variable that nothing sets, and that becomes an empty text
 	RulePatch      = "render-patch"      // a patch whose target matches nothing
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
 	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: its release is not rendered
@@ -39,7 +39,7 @@ const (
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail
 	RuleDuplicate  = "render-duplicate"  // two declarations of one object
 	RuleTwice      = "render-twice"      // two declarations of one object in one kustomization, of which nothing is built then
-	RuleLimits     = "render-limits"     // what takes more memory or time than is given to one thing
+	RuleLimits     = "render-limits"     // a piece of work that takes more memory or time than its limit
 	RuleConflict   = "render-conflict"   // an object that two Flux objects make in one cluster
 )
 
@@ -49,10 +49,10 @@ type Options struct {
 	CacheDir string
 	// Schemas are the schemas of values that the caller has compiled; may be nil. Values that they have accepted are not judged again.
 	Schemas *valuesschema.Schemas
-	// Begin, if set, is called with the name of each piece of work. After an error the work is left out: see confine.Watch.
+	// Begin, if set, is called with the name of each piece of work. After an error from Begin, the Renderer skips the work: see confine.Watch.
 	Begin func(name, group string, at func() string) (end func(), err error)
-	// Time, if above 0, is how long Begin's caller may work on one thing; see confine.TimeLimit. Templates end before, and say where they
-	// were.
+	// Time, if above 0, is how long one piece of work may take; see confine.TimeLimit. Templates end earlier, with an error that says where
+	// they were.
 	Time time.Duration
 }
 
@@ -60,7 +60,7 @@ type Options struct {
 // each file as it was when the Renderer first read it.
 type Renderer struct {
 	repo   *repo
-	seen   *visible // what repo reads from
+	seen   *visible // the files that repo reads
 	fleet  *v1alpha1.Fleet
 	cache  cache
 	charts *charts
@@ -108,7 +108,7 @@ type Result struct {
 	Releases       []*Release
 	// Files are the files that Flux reads to build the Kustomizations, without the files of charts.
 	Files map[string]bool
-	// Findings are all problems at once, by file and line. Only the objects that these problems concern are missing from Objects.
+	// Findings are all problems, sorted by file and line. Only the objects that these problems concern are missing from Objects.
 	Findings diag.Findings
 }
 
@@ -193,7 +193,7 @@ func (r *Renderer) manifestCluster(ctx context.Context, name string) (*Result, e
 	return out, nil
 }
 
-// clusterEnvironments are the environments that have a folder for a cluster called name.
+// clusterEnvironments returns the environments that have a folder for a cluster called name.
 func (r *Renderer) clusterEnvironments(name string) []string {
 	var found []string
 	r.eachCluster(func(environment, cluster string) {
@@ -240,5 +240,5 @@ func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	return slices.Sorted(maps.Keys(b.files())), findings.Err() == nil
 }
 
-// LeavesOut tells whether source-controller leaves a file out, by a .sourceignore or by its own list.
+// LeavesOut tells whether source-controller ignores a file, because of a .sourceignore or of its own list.
 func (r *Renderer) LeavesOut(name string) bool { return r.seen.ignored(name, false) }

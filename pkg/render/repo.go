@@ -15,18 +15,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// Limits of a YAML file of a fleet repo, for yamledit.ParseWithin.
+// Limits are the limits of a YAML file of a fleet repo, for yamledit.ParseWithin.
 var Limits = yamledit.ReadLimits
 
 // maxBytes is the size of Limits, as a constant.
 const maxBytes = 8 << 20
 
-// Screen looks at a YAML file before a library that trusts its input sees it: kustomize takes all memory there is for 400 bytes of
-// aliases of aliases, and gigabytes for an object that is some thousand fields deep. It returns what is wrong: too large, before or after
-// its aliases are expanded, too deep, not text, or not YAML.
+// Screen checks a YAML file before a library that trusts its input reads it. kustomize takes all memory for 400 bytes of aliases of
+// aliases, and gigabytes for an object that is some thousand fields deep. Screen reports a file that is too large, before or after its
+// aliases are expanded, too deep, not text, or not YAML.
 func Screen(file string, src []byte) diag.Findings {
 	if len(src) <= maxBytes && yamledit.Tame(src) {
-		return nil // what is wrong with it otherwise its reader will say
+		return nil // the file's parser reports other faults
 	}
 	if _, err := yamledit.ParseWithin(src, Limits); err != nil {
 		return diag.Findings{screenFinding(file, src, err)}
@@ -52,7 +52,7 @@ func controlLine(src []byte) int {
 	return 1 + bytes.Count(src[:at], []byte("\n"))
 }
 
-// syntaxFinding puts the place of a YAML parser's error where it belongs.
+// syntaxFinding turns a YAML parser's error into a finding at its place.
 func syntaxFinding(rule, file string, src []byte, err error) diag.Finding {
 	line, column, text := yamledit.Place(src, err)
 	return diag.Finding{Severity: diag.SeverityError, Rule: rule, File: file, Line: line, Column: column, Summary: text, Hint: diag.Hint(err)}
@@ -61,7 +61,7 @@ func syntaxFinding(rule, file string, src []byte, err error) diag.Finding {
 // repo reads the files of a fleet repo that Flux sees.
 type repo struct{ files fs.FS }
 
-// read returns a file. What is no regular file, and what is too large, is an error.
+// read returns the content of a file. A file that is not regular or too large is an error.
 func (r *repo) read(name string) ([]byte, error) { return readFile(r.files, name) }
 
 func readFile(files fs.FS, name string) ([]byte, error) {
@@ -94,7 +94,7 @@ func (r *repo) kind(name string) (fs.FileMode, error) {
 	return within.Kind(r.files, name)
 }
 
-// isFile and isDir tell what stands at a path. After an error they answer as if nothing were there.
+// isFile and isDir tell whether a file or a folder exists at a path. After an error they return false.
 func (r *repo) isFile(name string) bool {
 	kind, err := r.kind(name)
 	return err == nil && kind.IsRegular()
@@ -121,7 +121,7 @@ func (r *repo) missingHint(name string) string {
 	return ""
 }
 
-// folders lists the folders in a folder; one that is missing has none.
+// folders lists the folders in a folder. A missing folder has none.
 func (r *repo) folders(dir string) []string {
 	entries, err := fs.ReadDir(r.files, dir)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *repo) folders(dir string) []string {
 	return names
 }
 
-// inside cleans a path that stands in a file in folder dir, and says whether it stays in the repo.
+// inside cleans a path that a file in folder dir names, and tells whether the path stays in the repo.
 func inside(dir, name string) (string, bool) {
 	if path.IsAbs(name) || strings.Contains(name, `\`) {
 		return "", false
@@ -153,14 +153,14 @@ func why(err error) string {
 	return err.Error()
 }
 
-// manifests lists what kustomize-controller puts into the kustomization.yaml that it generates for a folder without one: every YAML
-// file at any depth, but a folder with a kustomization.yaml as one.
+// manifests lists the resources that kustomize-controller generates for a folder without a kustomization.yaml: every YAML file at any
+// depth, and in place of the files of a folder with a kustomization.yaml, this folder.
 func (r *repo) manifests(dir string) []string {
 	var names []string
 	_ = fs.WalkDir(r.files, dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be listed is reported when it is read
+			return nil //nolint:nilerr // a folder that cannot be listed is reported when it is read
 		case name == dir:
 		case entry.IsDir():
 			if r.kustomizationFile(name) != "" {

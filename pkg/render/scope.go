@@ -9,10 +9,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// scope is the part of the fleet that is asked for; the zero value is all of it.
+// scope is the part of the fleet to render. The zero value is the whole fleet.
 type scope struct{ environment, cluster string }
 
-// wants says whether a file of folder dir can matter: with a cluster as scope, those in the folders of others do not.
+// wants tells whether a file of the folder dir can matter for the scope. If the scope is a cluster, files in the folders of other clusters
+// cannot.
 func (s scope) wants(dir, file string) bool {
 	if s.cluster == "" || path.Base(dir) != s.environment {
 		return true
@@ -21,7 +22,7 @@ func (s scope) wants(dir, file string) bool {
 	return !below || first == s.cluster || first == layout.CommonDir
 }
 
-// follows says whether what a Kustomization applies can be in the scope.
+// follows tells whether objects of a Kustomization can be in the scope.
 func (s scope) follows(k *Kustomization) bool {
 	if s.environment == "" {
 		return true
@@ -32,7 +33,7 @@ func (s scope) follows(k *Kustomization) bool {
 	return s.cluster == "" || k.Cluster == "" || k.Cluster == s.cluster || slices.Contains(k.Targets, s.cluster)
 }
 
-// holds says whether an object is in the scope.
+// holds tells whether an object is in the scope.
 func (s scope) holds(o *Object) bool {
 	if s.environment != "" && o.Environment != s.environment {
 		return false
@@ -40,8 +41,7 @@ func (s scope) holds(o *Object) bool {
 	return s.cluster == "" || o.Cluster == s.cluster || slices.Contains(o.Targets, s.cluster)
 }
 
-// placed tells of a file of a management cluster's repo which environment's and which cluster's folder it is in; "" for none. all are the
-// layouts of the management cluster.
+// placed returns the environment and the cluster whose folder has a file; "" for none. all are the layouts of the management cluster.
 func placed(all []layout.Layout, file string) (environment, cluster string) {
 	rest, ok := strings.CutPrefix(file, v1alpha1.LayoutOf(all, file).Clusters()+"/")
 	if !ok {

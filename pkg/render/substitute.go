@@ -21,20 +21,20 @@ const substituteKey = "kustomize.toolkit.fluxcd.io/substitute"
 
 var variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`) })
 
-// variables are the values that postBuild fills in. open says that there are further variables, which are secret or not in the repo. A
-// variable without a known value then stays as it is written.
+// variables are the values that postBuild fills in. open says that there are more variables, which are secret or not in the repo. Then a
+// variable without a known value stays as it is written.
 type variables struct {
 	values map[string]string
 	open   bool
 	always bool
-	// made is how many bytes all objects of the Kustomization have become.
+	// made is the size of all objects of the Kustomization after their variables are filled in, in bytes.
 	made int
 }
 
-// maxFilled is what the objects of a Kustomization may be with their variables filled in, all together.
+// maxFilled is the largest size of all objects of a Kustomization together, with their variables filled in.
 const maxFilled = 64 << 20
 
-// variablesOf puts together what postBuild of a Kustomization names. lookup finds the data of a ConfigMap in its namespace.
+// variablesOf returns the variables of a Kustomization's postBuild. lookup finds the data of a ConfigMap in its namespace.
 func variablesOf(
 	k *Kustomization,
 	post *kustomizev1.PostBuild,
@@ -79,10 +79,10 @@ func variablesOf(
 	return v, findings
 }
 
-// replaces finds variables in whose values something is replaced: those may grow.
+// replaces matches variables that replace parts of their values, so that the values may grow.
 var replaces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}/]*/`) })
 
-// fill fills the variables of a text in, unless that makes too much of it.
+// fill fills in the variables of a text. It returns an error if the text becomes too large.
 func (v *variables) fill(before string) (string, error) {
 	size, grows, largest := len(before), replaces().MatchString(before), ""
 	text, err := envsubst.Eval(before, func(name string) (string, bool) {
@@ -97,7 +97,7 @@ func (v *variables) fill(before string) (string, error) {
 			if largest == "" {
 				largest = name
 			}
-			return "", true // so that what is not wanted any more is not made
+			return "", true // the text is too large already, so add no more to it
 		}
 		return value, true
 	})
@@ -113,10 +113,10 @@ func (v *variables) fill(before string) (string, error) {
 	return text, nil
 }
 
-// bareVariable finds variables without a default.
+// bareVariable matches variables without a default.
 var bareVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`) })
 
-// empties are the variables of a text that nobody sets, and that become nothing.
+// empties returns the variables of a text that nothing sets, and that become an empty text.
 func (v *variables) empties(text []byte) []string {
 	if v == nil || v.open || len(v.values) == 0 && !v.always {
 		return nil
@@ -131,7 +131,7 @@ func (v *variables) empties(text []byte) []string {
 	return names
 }
 
-// apply fills the variables in. An object that has none is returned as it is.
+// apply fills in the variables of an object. It returns an object without variables unchanged.
 func (v *variables) apply(c *content) (*content, error) {
 	if v == nil || len(v.values) == 0 && !v.always && !v.open || !bytes.Contains(c.json, []byte("$")) {
 		return c, nil
@@ -148,7 +148,7 @@ func (v *variables) apply(c *content) (*content, error) {
 	if kept.Metadata.Labels[substituteKey] == "disabled" || kept.Metadata.Annotations[substituteKey] == "disabled" {
 		return c, nil
 	}
-	// As Flux's library writes it: a value that is nothing but ${replicas} stands there without quotes, and becomes a number.
+	// Use the YAML of Flux's library: it writes a value that is just ${replicas} without quotes, so that the value becomes a number.
 	before, err := sigsyaml.JSONToYAML(c.json)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (v *variables) apply(c *content) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := bombOf([]byte(text), maxNested); err != nil { // what is filled in may be anchors and aliases
+	if err := bombOf([]byte(text), maxNested); err != nil { // the values may contain anchors and aliases
 		return nil, err
 	}
 	changed, err := toJSON([]byte(text))

@@ -6,22 +6,22 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// These are the limits of a fleet, all its management clusters together. The result goes from the process that renders to its parent, which
-// has no limits of its own. The 150,000 objects of 5,000 generated clusters are far below.
+// These are the limits of a fleet, for all its management clusters together. The confined process sends the result to its parent, which has
+// no limits of its own. The 150,000 objects of 5,000 generated clusters are far below the limits.
 const (
 	MaxObjects  = 1_000_000
 	MaxFindings = 100_000
 	maxTotal    = 512 << 20 // bytes of objects
 )
 
-// sizeOfTarget is what each further cluster that an object is applied to takes.
+// sizeOfTarget is the size of each further target of an object, in bytes.
 const sizeOfTarget = 16
 
 // total counts the objects of a fleet so far.
 type total struct {
 	objects, bytes int
 	largest        Owner
-	most           int // bytes of the objects of largest
+	most           int // bytes of the objects of largest, the owner with most
 }
 
 // add counts the objects of an owner, and more clusters that get the same objects. If that is too much, it returns a finding, and the
@@ -46,7 +46,7 @@ func (t *total) add(owner Owner, at Source, all []*Object, more int) diag.Findin
 	}}
 }
 
-// fewer are the first MaxFindings of findings, and how many there are.
+// fewer returns at most MaxFindings findings. The last one then says how many there are.
 func fewer(all diag.Findings) diag.Findings {
 	if len(all) <= MaxFindings {
 		return all
@@ -54,7 +54,7 @@ func fewer(all diag.Findings) diag.Findings {
 	out := all[: MaxFindings-1 : MaxFindings-1]
 	return append(out, diag.Finding{
 		Severity: diag.SeverityError, Rule: RuleLimits, File: all[len(out)].File,
-		Summary: fmt.Sprintf("there are %d findings: from here on they are left out", len(all)),
-		Hint:    "correct what comes first",
+		Summary: fmt.Sprintf("there are %d findings; the rest is left out", len(all)),
+		Hint:    "correct the first ones",
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// fluxSystem is the name and the namespace of the object with which a management cluster's Flux begins.
+// fluxSystem is the name and the namespace of the Flux Kustomization with which a management cluster's Flux begins.
 const fluxSystem = "flux-system"
 
 // walk follows the Flux objects of one management cluster, wave by wave. The objects of one wave declare the next wave.
@@ -32,7 +32,7 @@ type walk struct {
 
 	result *Result
 	total  *total
-	// children are the objects of charts, by the HelmRelease that makes them.
+	// children are the objects of charts, by the HelmRelease that installs them.
 	children map[*Object][]*Object
 	seen     map[string]bool
 	// shared are the objects that several workload clusters have in common.
@@ -41,15 +41,16 @@ type walk struct {
 	configMaps map[string]map[string]string
 	sources    map[string]gitSource
 	charts     map[string]*chartSource
-	// artifacts are what generators make; waiting are Kustomizations of an artifact whose generator was not seen yet. last: none is to come.
+	// artifacts are the artifacts of generators. waiting are Kustomizations of an artifact whose generator was not found yet. last says that
+	// no more generators will be found.
 	artifacts map[string]*artifact
 	waiting   []*Object
 	last      bool
-	// own is the source that the management cluster's own folder comes from.
+	// own is the source of the management cluster's own folder.
 	own kustomizev1.CrossNamespaceSourceReference
 }
 
-// sharedKey tells objects on workload clusters apart; all of one key are one Object with many targets.
+// sharedKey identifies an object on workload clusters. Objects with the same key become one Object with many targets.
 type sharedKey struct {
 	content             *content
 	source, environment string
@@ -65,7 +66,7 @@ type item struct {
 	findings diag.Findings
 }
 
-// name tells a Kustomization from all others of the fleet.
+// name is a unique name of the Kustomization in the fleet.
 func (it *item) name() string {
 	text := fmt.Sprintf("the variables of %s (%s)", it.k.Owner, it.k.Path)
 	if len(it.k.Targets) > 0 {
@@ -155,8 +156,9 @@ func (w *walk) follow(ctx context.Context) {
 	}
 }
 
-// begin is the Kustomization of the management cluster itself. It is declared in its own folder, which therefore is built to know how it
-// is to be built. A repo that `fleetctl init` has not seen yet has no Flux in that folder: then the environments are applied as init would.
+// begin returns the Kustomization of the management cluster itself. Its own folder declares it, so begin builds the folder once to learn
+// how it has to be built. Before `fleetctl init` the folder has no Flux. Then begin also returns the Kustomizations of the environments
+// that init would write.
 func (w *walk) begin(ctx context.Context) []*item {
 	var planned []*item
 	dir := w.mgmt.Dir()
@@ -170,7 +172,7 @@ func (w *walk) begin(ctx context.Context) []*item {
 		Owner: Owner{KindKustomization, fluxSystem, fluxSystem}, Path: dir, GitSource: fluxSystem, ManagementCluster: w.mgmt.Name,
 	}}
 	it.spec.Path = dir
-	objects, _ := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // findings come with the build that counts
+	objects, _ := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // the second build returns the findings
 	for _, c := range objects {
 		if !isFlux(c, KindKustomization) || w.mgmt.Path == "" && (c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem) {
 			continue
@@ -189,10 +191,10 @@ func (w *walk) begin(ctx context.Context) []*item {
 	return append([]*item{it}, planned...)
 }
 
-// beforeInit says that `fleetctl init` has yet to complete the repo: it puts Flux there.
+// beforeInit tells whether `fleetctl init` has yet to complete the repo, because the management cluster's folder has no Flux.
 func (w *walk) beforeInit() bool { return !w.r.repo.isDir(path.Join(w.mgmt.Dir(), fluxSystem)) }
 
-// planned are the Kustomizations that init would make for the environments of fleet.yaml; those whose file is there are not made.
+// planned returns the Kustomizations that init would write for the environments of fleet.yaml, without those whose file exists.
 func (w *walk) planned() []*item {
 	var all []*item
 	for _, at := range w.layouts {
@@ -202,7 +204,7 @@ func (w *walk) planned() []*item {
 			}
 			files, err := scaffold.EnvironmentFiles(at, scaffold.Environment{Name: e.Name, Source: w.r.fleet.ChannelOf(e.Name).Source()})
 			if err != nil {
-				continue // its name is wrong, which the reader of fleet.yaml says
+				continue // the name is not valid, which is a finding about fleet.yaml
 			}
 			contents, _ := parse(files[0].Path, files[0].Content)
 			for _, c := range contents {
@@ -215,7 +217,8 @@ func (w *walk) planned() []*item {
 	return all
 }
 
-// build builds the Kustomizations of a wave, then fills their variables in: a ConfigMap may be in another of them.
+// build builds the Kustomizations of a wave, and then fills in their variables, because a ConfigMap may be in another Kustomization of the
+// wave.
 func (w *walk) build(ctx context.Context, wave []*item) {
 	each(wave, func(it *item) { it.objects, it.findings = w.buildOne(ctx, it) })
 	for _, it := range wave {
@@ -224,7 +227,7 @@ func (w *walk) build(ctx context.Context, wave []*item) {
 	each(wave, func(it *item) { w.finishOne(it) })
 }
 
-// each calls do for all items, as many at once as there are processors.
+// each calls do for all items, in as many goroutines as there are processors.
 func each[T any](all []T, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -267,7 +270,7 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	return objects, findings
 }
 
-// finishOne does what kustomize-controller does behind kustomize, and looks for objects that are declared twice.
+// finishOne does what kustomize-controller does after kustomize, and reports objects that are declared twice.
 func (w *walk) finishOne(it *item) {
 	end, err := w.r.begin(it.name(), "", nil)
 	defer end()
@@ -279,7 +282,7 @@ func (w *walk) finishOne(it *item) {
 		return
 	}
 	v, findings := variablesOf(it.k, it.spec.PostBuild, func(name string) (map[string]string, bool) {
-		return w.configMap(nil, it.namespace, name) // a Kustomization takes them from where it is itself, not from its target
+		return w.configMap(nil, it.namespace, name) // the ConfigMaps are on the management cluster, not on the target
 	})
 	findings = append(slices.Clip(it.findings), findings...)
 	out := make([]*content, 0, len(it.objects))
@@ -290,16 +293,16 @@ func (w *walk) finishOne(it *item) {
 			findings = append(findings, diag.Finding{
 				Severity: diag.SeverityError, Rule: RuleSubstitute, File: c.source.File, Line: c.source.Line,
 				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err),
-				Hint:    "write $${ for a ${ that is to stay",
+				Hint:    "write $${ for a ${ that must stay",
 			})
 			continue
 		}
-		if changed != c { // else nothing was filled in
+		if changed != c { // otherwise no variable was filled in
 			for _, name := range v.empties(c.json) {
 				findings = append(findings, diag.Finding{
 					Severity: diag.SeverityWarning, Rule: RuleEmpty, File: c.source.File, Line: c.source.Line,
-					Summary: fmt.Sprintf("%s %s: nobody sets the variable %s of %s: it becomes nothing", c.Kind, c.Metadata.Name, name, it.k.Owner),
-					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that is to stay",
+					Summary: fmt.Sprintf("%s %s: nothing sets the variable %s of %s, so it becomes empty", c.Kind, c.Metadata.Name, name, it.k.Owner),
+					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that must stay",
 				})
 			}
 		}
@@ -324,7 +327,8 @@ func (w *walk) finishOne(it *item) {
 	it.objects, it.findings = out, findings
 }
 
-// adopt makes the Objects of a built Kustomization. An object that another workload cluster has, too, gets one more target instead.
+// adopt makes the Objects of a built Kustomization. If another workload cluster has the same object, that Object gets one more target
+// instead.
 func (w *walk) adopt(it *item) []*Object {
 	all := make([]*Object, 0, len(it.objects))
 	for _, c := range it.objects {
@@ -347,7 +351,7 @@ func (w *walk) adopt(it *item) []*Object {
 	return all
 }
 
-// object is content that a Kustomization applies.
+// object returns the Object for content that a Kustomization applies.
 func (w *walk) object(c *content, k *Kustomization) *Object {
 	o := &Object{
 		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json, Source: c.source,

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// twice are findings about objects that the files of one kustomization declare twice. kustomize builds none of it then, and names neither
+// twice returns findings about objects that the files of one kustomization declare twice. kustomize then builds nothing and names neither
 // place. names are the files that are built without a kustomization.yaml.
 func (c *closure) twice(names []string) (out diag.Findings) {
 	together := [][]string{names}
@@ -24,7 +24,7 @@ func (c *closure) twice(names []string) (out diag.Findings) {
 	for _, files := range together {
 		seen := map[string]Source{}
 		for _, name := range files {
-			objects, _ := parse(name, c.files[name]) // what is wrong with it was said
+			objects, _ := parse(name, c.files[name]) // its faults are already reported
 			for _, o := range objects {
 				group, _, _ := strings.Cut(o.APIVersion, "/")
 				id := strings.Join([]string{group, o.Kind, o.Metadata.Namespace, o.Metadata.Name}, "\x00")

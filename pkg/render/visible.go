@@ -16,22 +16,23 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// visible are the files of a fleet repo that Flux gets to see. Source-controller hands on only regular files, without the files that its
-// own list or the .sourceignore of any folder ignores. If other files were rendered, the result would show objects that Flux deletes.
+// visible is a file system with the files of a fleet repo that Flux gets. Source-controller passes on only regular files, without the files
+// that its own list or the .sourceignore of any folder ignores. If other files were rendered, the result would show objects that Flux
+// deletes.
 type visible struct {
 	all fs.FS
 
 	load    sync.Once
 	matcher gitignore.Matcher
-	// byName says that a file or folder is ignored for its name, in any folder: none of the patterns is the fleet's own.
+	// byName says that the fleet has no patterns of its own. Then a name alone decides whether a file or folder is ignored, in every folder.
 	byName   bool
 	findings diag.Findings
 
-	names   sync.Map // of name and folder, to whether it is ignored for its name
-	folders sync.Map // of an ignored folder, to whether something in it is not
+	names   sync.Map // from a name, and whether it is a folder's, to whether it is ignored
+	folders sync.Map // from an ignored folder to whether any file in it is not ignored
 }
 
-// ignored says whether source-controller leaves a file or folder out by its path.
+// ignored tells whether source-controller ignores the path of a file or folder.
 func (v *visible) ignored(name string, folder bool) bool {
 	v.load.Do(func() {
 		own := v.patterns(".", nil)
@@ -53,7 +54,7 @@ func (v *visible) ignored(name string, folder bool) bool {
 	}
 }
 
-// ignoredName is ignored for a name alone. A fleet has thousands of files of a few names.
+// ignoredName is ignored for a name without its path. A fleet has thousands of files with a few names, so it remembers the answers.
 func (v *visible) ignoredName(name string, folder bool) bool {
 	type named struct {
 		name   string
@@ -67,12 +68,12 @@ func (v *visible) ignoredName(name string, folder bool) bool {
 	return ignored
 }
 
-// patterns are the patterns of a folder and of all folders below it, in source-controller's order: the last match counts.
+// patterns returns the patterns of a folder and of all folders below it, in source-controller's order: the last match counts.
 func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
 	own := v.patternsIn(path.Join(dir, sourceignore.IgnoreFile), domain)
 	entries, err := fs.ReadDir(v.all, dir)
 	if err != nil {
-		return own // what cannot be listed is reported when it is read
+		return own // a folder that cannot be listed is reported when it is read
 	}
 	for _, e := range entries {
 		if e.IsDir() && e.Name() != ".git" {
@@ -83,7 +84,8 @@ func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
 	return own
 }
 
-// patternsIn are the patterns of a file. If source-controller can read the file and this process cannot, everything rendered is doubtful.
+// patternsIn returns the patterns of a file. An unreadable file is a finding, because source-controller may be able to read it, and then
+// Flux gets other files than those that are rendered.
 func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 	content, err := readFile(v.all, name)
 	switch {
@@ -91,7 +93,7 @@ func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 		return nil
 	case err != nil:
 		v.findings = append(v.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "what Flux leaves out cannot be read: " + why(err),
+			Severity: diag.SeverityError, Rule: RulePath, File: name, Summary: "the list of files that Flux ignores cannot be read: " + why(err),
 			Hint: "make it a regular file",
 		})
 		return nil
@@ -99,13 +101,13 @@ func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 	return sourceignore.ReadPatterns(bytes.NewReader(content), domain)
 }
 
-// problems are the faults of the lists of ignored files.
+// problems returns the findings about .sourceignore files.
 func (v *visible) problems() diag.Findings {
 	v.ignored(".", true)
 	return v.findings
 }
 
-// holds says whether something is handed on: a file that is not ignored, or a folder that is not or in which there is one.
+// holds tells whether Flux gets a path: a file that is not ignored, or a folder that is not ignored or contains such a file.
 func (v *visible) holds(name string, kind fs.FileMode) bool {
 	switch {
 	case name == ".":
@@ -121,7 +123,7 @@ func (v *visible) holds(name string, kind fs.FileMode) bool {
 		return known == true
 	}
 	found := false
-	entries, _ := fs.ReadDir(v.all, name) // what cannot be listed holds nothing
+	entries, _ := fs.ReadDir(v.all, name) // a folder that cannot be listed counts as empty
 	for _, e := range entries {
 		if found = v.holds(path.Join(name, e.Name()), e.Type()); found {
 			break
@@ -131,7 +133,7 @@ func (v *visible) holds(name string, kind fs.FileMode) bool {
 	return found
 }
 
-// kind is the type of the file or folder of a name, if it is handed on.
+// kind returns the type of a file or folder that Flux gets. For other names it returns an error.
 func (v *visible) kind(op, name string) (fs.FileMode, error) {
 	kind, err := within.Kind(v.all, name)
 	switch {
@@ -161,8 +163,8 @@ func (v *visible) Stat(name string) (fs.FileInfo, error) {
 	return fs.Stat(v.all, name)
 }
 
-// ReadDir implements fs.ReadDirFS. It lists symbolic links and their like as well, so that whoever goes through a folder can say that they
-// are not handed on.
+// ReadDir implements fs.ReadDirFS. It also lists symbolic links and other special files, so that callers can report that Flux does not get
+// them.
 func (v *visible) ReadDir(name string) ([]fs.DirEntry, error) {
 	if _, err := v.kind("list", name); err != nil {
 		return nil, err

@@ -5,21 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// whereabouts say where the work on a release is. They may be asked while it goes on, also while a single call takes all time there is.
+// whereabouts say at which place the work on a release is. They can be read while the work goes on, also during a call that takes very
+// long.
 type whereabouts struct {
 	stage     atomic.Pointer[string]
-	templates atomic.Pointer[bounds] // nil while none run
+	templates atomic.Pointer[bounds] // nil while no templates run
 }
 
 func (w *whereabouts) set(stage string) { w.stage.Store(&stage) }
 
-// run is for templates that run within bounds, until done is called.
+// run says that templates run within bounds until done is called.
 func (w *whereabouts) run(b *bounds) (done func()) {
 	w.templates.Store(b)
 	return func() { w.templates.Store(nil) }
 }
 
-// String is the template that runs, and the function that it calls, or the stage before and after that.
+// String names the running template and the function that it calls. Before and after the templates, it names the stage.
 func (w *whereabouts) String() string {
 	if b := w.templates.Load(); b != nil {
 		return b.current.String()
@@ -30,7 +31,7 @@ func (w *whereabouts) String() string {
 	return ""
 }
 
-// current is what runs of templates.
+// current names the running file, template and function.
 type current struct{ file, template, function atomic.Pointer[string] }
 
 // String names the function and the template.
@@ -49,7 +50,7 @@ func (c *current) String() string {
 	return text
 }
 
-// calls notes that a function runs. called notes that it has ended.
+// calls records that a function runs. called records that it has ended.
 func (b *bounds) calls(function *string) { b.current.function.Store(function) }
 
 func (b *bounds) called() { b.current.function.Store(nil) }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -34,8 +34,8 @@ type Versions struct {
 	Source    *releases.Source
 	Providers []releases.Provider
 	// Origins say where the values of the source's variables come from.
-	Origins map[string]capi.Origin
-	// Variables are all values; those of vault stand in until Vault is asked.
+	Origins map[string]credentials.Origin
+	// Variables are all values. Placeholders stand for values from Vault until Vault is asked.
 	Variables map[string]string
 	Vault     []v1alpha1.Variable
 }

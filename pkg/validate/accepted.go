@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// accepted remembers objects of charts that are valid and refer to no other object, by their content without metadata. Most machine
-// templates of a flavour are alike, so one check serves them all. The zero value remembers no object.
+// accepted remembers the content, without metadata, of objects that charts made, that are valid and that refer to no other object. Most
+// machine templates of a flavour are alike, so one check serves all of them. The zero value remembers no object.
 type accepted struct {
 	mu   sync.RWMutex
 	sums map[[sha256.Size]byte]bool
@@ -39,7 +39,7 @@ func (a *accepted) add(o *object) {
 	a.sums[sum] = true
 }
 
-// has tells of an object of a chart whether nothing is wrong with it, for what is known of others.
+// has tells whether a chart made the object, and whether it is certainly valid because an object with the same content is.
 func (a *accepted) has(ctx context.Context, o *object, s *schemas) bool {
 	if o.Template == "" {
 		return false

@@ -15,21 +15,21 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// Addon checks a folder of objects that clusters get first, such as a network, before the folder is in the repo. It returns the findings of
-// Run for the folder, and the objects that no controller would act on that early. files is the folder's whole content, dir its path in the
-// repo. It knows the kinds of Kubernetes and those whose CRDs are among the files; of others it warns that they are not checked. Errors are
-// those of ctx.
+// Addon checks a folder of objects that a new cluster gets first, such as a network, before the folder is in the repo. It returns the
+// findings of Run for the folder, and a finding for each object that no controller would act on that early. files is the whole content of
+// the folder, dir its path in the repo. Addon knows the kinds of Kubernetes and the kinds whose CRDs are among the files. It warns that
+// objects of other kinds are not checked. It fails only if ctx ends.
 func Addon(ctx context.Context, dir string, files []manifest.File) (diag.Findings, error) {
 	return AddonTask.Run(ctx, addon{dir, files}, confine.Needs{})
 }
 
-// addon is what the process that looks at a folder is asked.
+// addon is the request to the confined process that checks a folder.
 type addon struct {
 	Dir   string
 	Files []manifest.File
 }
 
-// AddonTask is all of Addon.
+// AddonTask does the work of Addon in a confined process.
 var AddonTask = confine.New("addon", addonTask)
 
 func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
@@ -64,13 +64,13 @@ func tooEarly(o *object) diag.Findings {
 	if !strings.HasSuffix(groupOf(o), ".toolkit.fluxcd.io") {
 		return nil
 	}
-	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, which comes after its add-ons: nothing carries this out",
+	f := o.at("kind", RuleUnknownKind, "the cluster has no Flux yet, because Flux comes after the add-ons: nothing would apply this object",
 		"put the objects themselves here, such as those that `helm template` prints")
 	f.Severity, o.unknown = diag.SeverityError, false
 	return diag.Findings{f}
 }
 
-// treeOf is a repo that has these files and no others.
+// treeOf is a repo with only these files.
 func treeOf(files []manifest.File) (*tree, diag.Findings) {
 	t := &tree{byPath: map[string]*file{}, folders: map[string][]string{}}
 	names := map[string]map[string]bool{} // in each folder

@@ -20,13 +20,14 @@ type allowedNamespaces struct {
 	Selector *metav1.LabelSelector `json:"selector"`
 }
 
-// controllerIdentity is the identity of AWS that the provider makes where nobody declares it.
+// controllerIdentity tells whether an identity is the one that the provider of AWS makes if the repo does not declare it.
 func controllerIdentity(kind, name string) bool {
 	return kind == "AWSClusterControllerIdentity" && name == "default"
 }
 
-// checkAdmits reports an identity, or one that it builds on, that keeps the namespace of a cluster out. Its provider refuses the cluster
-// then, and says so nowhere but in a condition. Templates of clusters are left out: a cluster of their class may be in another namespace.
+// checkAdmits reports an identity that does not admit the namespace of a cluster, or that builds on such an identity. The provider then
+// refuses the cluster and says so only in a condition. checkAdmits ignores templates of clusters, because a cluster of their class may be
+// in another namespace.
 func (s *resolver) checkAdmits(p place, o *object, ref reference) diag.Findings {
 	if ref.rule != RuleMissingID || ref.field != "spec.identityRef.name" {
 		return nil
@@ -57,7 +58,8 @@ func (s *resolver) checkAdmits(p place, o *object, ref reference) diag.Findings 
 	return nil
 }
 
-// identityAt is the identity that a reference names; nil where the repo has none or several, or it is no kind that names namespaces.
+// identityAt returns the identity that a reference names. It returns nil if the repo has no such identity or several, or if identities of
+// this kind do not restrict namespaces.
 func (s *resolver) identityAt(p place, ref reference) *object {
 	if scaffold.IdentityProvider(ref.kind) == "" {
 		return nil
@@ -75,7 +77,8 @@ func (s *resolver) identityAt(p place, ref reference) *object {
 	return found
 }
 
-// refuses is what an identity wants of namespaces and this one has not; "" where it admits it, or the repo does not tell.
+// refuses says why an identity does not admit a namespace. It returns "" if the identity admits the namespace, or if the repo does not
+// tell.
 func (s *resolver) refuses(p place, identity *object, namespace string) string {
 	var says struct {
 		Spec struct {
@@ -87,22 +90,22 @@ func (s *resolver) refuses(p place, identity *object, namespace string) string {
 		return ""
 	}
 	allowed, field := says.Spec.Allowed, "allowedNamespaces"
-	if identity.Kind == "OpenStackClusterIdentity" { // which admits all without its field
+	if identity.Kind == "OpenStackClusterIdentity" { // this kind admits all namespaces if it lacks the field
 		allowed, field = &allowedNamespaces{Selector: says.Spec.Selector}, "namespaceSelector"
 	}
 	switch {
 	case allowed == nil:
 		return "it has no allowedNamespaces, and so admits none"
-	case slices.Contains(allowed.List, namespace) && identity.Kind != "VSphereClusterIdentity": // which knows no list
+	case slices.Contains(allowed.List, namespace) && identity.Kind != "VSphereClusterIdentity": // this kind has no list
 		return ""
 	}
 	selector, err := metav1.LabelSelectorAsSelector(allowed.Selector)
 	if err != nil {
-		return "" // its schema says so, or its provider
+		return "" // its schema or its provider reports that
 	}
 	if empty := allowed.Selector == nil || selector.Empty(); empty {
 		if len(allowed.List) == 0 || identity.Kind == "VSphereClusterIdentity" {
-			return "" // an empty one admits all
+			return "" // an empty selector admits all namespaces
 		}
 		return "its allowedNamespaces names " + strings.Join(allowed.List, ", ")
 	}
@@ -117,8 +120,8 @@ func (s *resolver) refuses(p place, identity *object, namespace string) string {
 	return wants
 }
 
-// labelsOf are the labels of a namespace, as each object that declares it has them; none where the repo does not, or something fills them
-// in.
+// labelsOf returns the labels of a namespace: one set for each object that declares it. It returns none if the repo does not declare the
+// namespace, or if Flux fills in the labels.
 func (s *resolver) labelsOf(p place, name string) (out []labels.Set) {
 	for _, o := range s.called(p, name) {
 		if o.Kind != "Namespace" || o.APIVersion != "v1" {

@@ -12,9 +12,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
-// assume takes what Flux's own objects say for the fleet where there is no fleet.yaml. The error is roots.ErrNoFlux.
+// assume makes the fleet from Flux's own objects if the repo has no fleet.yaml. The error is roots.ErrNoFlux.
 func (r *run) assume() error {
-	if slices.Contains(r.tree.folders["."], v1alpha1.FileName) { // whatever it is
+	if slices.Contains(r.tree.folders["."], v1alpha1.FileName) { // a folder counts, too
 		return nil
 	}
 	disk, err := render.Dir(r.tree.dir)
@@ -26,13 +26,14 @@ func (r *run) assume() error {
 	return err
 }
 
-// isForeign tells whether a repo has its own layout: it was there before fleetctl, and objects that it refers to may be made elsewhere.
+// isForeign tells whether the repo has its own layout. Such a repo is older than its use of fleetctl, and objects that it refers to may be
+// made elsewhere.
 func (r *run) isForeign() bool {
 	return r.fleet != nil && len(r.fleet.Spec.ManagementClusters) > 0 &&
 		!slices.ContainsFunc(r.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
 }
 
-// checkFolders reports management clusters whose folder, which fleet.yaml names, is not there.
+// checkFolders reports management clusters whose folder, which fleet.yaml names, does not exist.
 func (r *run) checkFolders() diag.Findings {
 	var out diag.Findings
 	for i := range r.fleet.Spec.ManagementClusters {
@@ -48,7 +49,7 @@ func (r *run) checkFolders() diag.Findings {
 	return out
 }
 
-// fleetFinding is one about a field of fleet.yaml; where there is none, about the file that says where Flux begins.
+// fleetFinding is a finding about a field of fleet.yaml. Without a fleet.yaml it is about the file that says where Flux begins.
 func (r *run) fleetFinding(rule, field, summary, hint string) diag.Finding {
 	f := r.tree.byPath[v1alpha1.FileName]
 	if f == nil || len(f.documents) == 0 {
@@ -63,7 +64,7 @@ func (r *run) fleetFinding(rule, field, summary, hint string) diag.Finding {
 	return finding(rule, f.path, at.Line, at.Column, field+": "+summary, hint)
 }
 
-// roots are the folders that clusters' Flux begin with.
+// roots returns the folders in which the Flux of a cluster begins.
 func (r *run) roots() []roots.Root {
 	disk, err := render.Dir(r.tree.dir)
 	if err != nil {
@@ -72,7 +73,8 @@ func (r *run) roots() []roots.Root {
 	return roots.In(r.tree.filesOver(disk))
 }
 
-// checkAnything reports a repo of which nothing is applied, or nothing could be checked: that nothing is wrong with it would say nothing.
+// checkAnything reports a repo of which Flux applies nothing, or of which nothing could be checked. Without this finding, the result would
+// look like that of a valid repo.
 func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findings {
 	if r.tree.isBroken() || r.lacksObjects() {
 		return nil
@@ -83,7 +85,7 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 			hint = fmt.Sprintf("source-controller leaves out %d of its YAML files: look at .sourceignore", hidden)
 		}
 		f := r.fleetFinding(RuleNothing, "spec.managementClusters",
-			"nothing of this repo is applied: there is nothing that could be wrong, or right", hint)
+			"Flux applies nothing of this repo, so there was nothing to check", hint)
 		if !r.hasObjects() { // a fleet that begins
 			f.Severity = diag.SeverityWarning
 		}
@@ -97,16 +99,16 @@ func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findi
 	}
 	if unknown > 0 && unknown == len(all) {
 		return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
-			fmt.Sprintf("nothing could be checked: of the objects that are applied (%d) no schema is known for any", len(all)),
+			fmt.Sprintf("nothing could be checked: no schema is known for any of the applied objects (%d)", len(all)),
 			"give --crds with a folder of CRDs, or name the providers in fleet.yaml")}
 	}
 	return nil
 }
 
-// hasObjects tells whether there is anything in the repo that could be applied, left out or not.
+// hasObjects tells whether the repo has any object that Flux could apply. Files that fleet.yaml excludes count.
 func (r *run) hasObjects() bool {
 	return slices.ContainsFunc(r.tree.files, func(f *file) bool {
-		if f.excluded && isYAML(f.path) && f.documents == nil { // what cannot be read is told of by none
+		if f.excluded && isYAML(f.path) && f.documents == nil { // no finding is about an excluded file that cannot be read
 			return bytes.Contains(f.content, []byte("apiVersion:")) && bytes.Contains(f.content, []byte("kind:"))
 		}
 		return f.path != v1alpha1.FileName && f.path != v1alpha1.LockFileName &&
@@ -114,7 +116,7 @@ func (r *run) hasObjects() bool {
 	})
 }
 
-// hidden counts the YAML files that a .sourceignore keeps from Flux.
+// hidden counts the YAML files that Flux does not get because of a .sourceignore.
 func (r *run) hidden(renderer *render.Renderer) int {
 	n := 0
 	for _, f := range r.tree.files {
@@ -125,7 +127,7 @@ func (r *run) hidden(renderer *render.Renderer) int {
 	return n
 }
 
-// knowsFlux tells whether the repo has the CRDs of the Flux that runs there. Without CRDs, the cluster of a repo with its own layout may
+// knowsFlux tells whether the repo has the CRDs of the Flux that applies it. Without CRDs, the cluster of a repo with its own layout may
 // run an older version, which serves API versions that the CRD known here does not.
 func (r *run) knowsFlux() bool {
 	return !r.isForeign() || slices.ContainsFunc(r.tree.files, func(f *file) bool {
@@ -134,7 +136,7 @@ func (r *run) knowsFlux() bool {
 	})
 }
 
-// doubtVersions turns findings about the versions of Flux's kinds into warnings if nobody knows which Flux runs there.
+// doubtVersions turns findings about the versions of Flux's kinds into warnings if the repo does not say which Flux applies it.
 func (r *run) doubtVersions(all []*object) {
 	if r.knowsFlux() {
 		return
@@ -145,8 +147,8 @@ func (r *run) doubtVersions(all []*object) {
 		}
 		for i := range o.findings {
 			if f := &o.findings[i]; f.Rule == RuleAPIVersion {
-				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that is known here does not take it any more ("+f.Hint+
-					"); which one runs there the repo does not say"
+				f.Severity, f.Hint = diag.SeverityWarning, "the Flux that fleetctl knows no longer accepts this version ("+f.Hint+
+					"); the repo does not say which Flux its cluster runs"
 			}
 		}
 	}

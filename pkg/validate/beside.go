@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// lacksBeside reports that something which an object of Kubernetes' own kinds names in a namespace is not there; nil where it may well be
-// there, although the repo does not have it.
+// lacksBeside reports that an object refers to a missing object in a namespace. It returns nil if the missing object may well exist in the
+// cluster although the repo does not have it.
 func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest string) *diag.Finding {
 	if ref.namespace == "" && !withoutNamespace[ref.kind] {
 		return nil
@@ -28,8 +28,8 @@ func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest
 	return &f
 }
 
-// isSlip tells whether a name is another one but for a letter that is wrong, missing, too much, or swapped with the next. Names that differ
-// in a digit, or in a word of one letter, are those of different things.
+// isSlip tells whether name is meant with one typing mistake: one letter is wrong, missing, too much, or swapped with the next. Names that
+// differ in a digit, or in a word of one letter, are no such pair, because people name different objects like this.
 func isSlip(name, meant string) bool {
 	if isHashed(name, meant) {
 		return true
@@ -52,7 +52,7 @@ func isSlip(name, meant string) bool {
 	return len(a) <= 1 && len(b) <= 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
 }
 
-// checkPort reports a port that the Service which a reference leads to does not have.
+// checkPort reports a reference to a port that the Service does not have.
 func (s *resolver) checkPort(p place, o *object, ref reference) diag.Findings {
 	if ref.port == "" {
 		return nil
@@ -62,7 +62,7 @@ func (s *resolver) checkPort(p place, o *object, ref reference) diag.Findings {
 			continue
 		}
 		var content map[string]any
-		_ = kjson.Unmarshal(service.JSON, &content) // which its schema says
+		_ = kjson.Unmarshal(service.JSON, &content) // its schema reports wrong types
 		var there []string
 		for _, port := range mapping.Fields(content).List("spec", "ports") {
 			number := fmt.Sprint(port["port"])
@@ -83,7 +83,7 @@ func (s *resolver) checkPort(p place, o *object, ref reference) diag.Findings {
 	return nil
 }
 
-// checkSelections reports selectors that find nothing, and Services for a port that no pod has.
+// checkSelections reports selectors that find nothing, and Services with a target port that no pod has.
 func (s *resolver) checkSelections(o *object) (out diag.Findings) {
 	for i := range o.selects {
 		sel := &o.selects[i]
@@ -107,7 +107,7 @@ func (s *resolver) checkSelection(p place, o *object, sel *selection) diag.Findi
 		case sel.finds(l):
 			found = append(found, l)
 		case sel.what == selectsMachines && sel.selector.Matches(l.labels) && !(isCluster(all, sel.cluster) && isCluster(all, l.cluster)):
-			return nil // the name of a cluster is wrong, which is reported there
+			return nil // the name of the cluster is wrong, which is a finding of its own
 		case sel.slips(l) != "":
 			near = append(near, l)
 		}
@@ -126,13 +126,13 @@ func (s *resolver) checkSelection(p place, o *object, sel *selection) diag.Findi
 	return diag.Findings{o.at(sel.field, RuleIdleSelector, summary, hint)}
 }
 
-// isCluster tells whether a Cluster of that name is among what selectors may find.
+// isCluster tells whether the objects that selectors may find include a Cluster of that name.
 func isCluster(all map[string][]labelled, name string) bool {
 	return slices.ContainsFunc(all[selectsClusters], func(l labelled) bool { return l.cluster == name })
 }
 
-// selectsWhatIsKnown tells whether all that a selector may find is in the repo. A chart may have a selector for what its values leave out,
-// and a ClusterResourceSet may be for clusters that come later.
+// selectsWhatIsKnown tells whether the repo has all objects that a selector may find. It is false for a selector of a chart, which may be
+// for objects that the chart's values leave out, and for a ClusterResourceSet, which may be for later clusters.
 func (s *resolver) selectsWhatIsKnown(p place, o *object, sel *selection, all map[string][]labelled) bool {
 	if o.Template != "" || sel.what == selectsClusters {
 		return false
@@ -140,15 +140,15 @@ func (s *resolver) selectsWhatIsKnown(p place, o *object, sel *selection, all ma
 	if sel.what == selectsPods {
 		return s.knows(p, o.Namespace, "Pod") && s.knows(p, o.Namespace, "Deployment")
 	}
-	// Controllers make none of these of other objects, but for a Cluster with a topology.
-	// Of a cluster without any, another finding tells.
+	// No controller makes machines and sets of machines from other objects, except from a Cluster with a topology. If the cluster has no
+	// machines at all, another finding reports that.
 	ofCluster := func(l labelled) bool { return l.cluster != "" && l.cluster == sel.cluster }
 	return slices.ContainsFunc(all[sel.what], ofCluster) && !s.strange[p] && len(s.surround().releases[space{p, o.Namespace}]) == 0 &&
 		!slices.ContainsFunc(all[selectsClusters], func(l labelled) bool { return l.open && sel.what == selectsMachines })
 }
 
-// slips is the label that a selector asks for in vain, as it is on something that has all others; "" where more is wrong, or something else
-// is meant.
+// slips returns the label of l that a selector means but spells wrongly, if all other labels of the selector are as on l. It returns "" if
+// the selector differs in more labels, or if the value is not a slip.
 func (s *selection) slips(l labelled) string {
 	meant := ""
 	for _, name := range slices.Sorted(maps.Keys(s.wanted)) {
@@ -164,7 +164,7 @@ func (s *selection) slips(l labelled) string {
 	return meant
 }
 
-// checkTargetPorts reports named ports that no container of the selected pods has.
+// checkTargetPorts reports named target ports that no container of the selected pods has.
 func (s *resolver) checkTargetPorts(o *object, sel *selection, found []labelled) (out diag.Findings) {
 	var there []string
 	for _, l := range found {

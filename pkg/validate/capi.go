@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// role is what Cluster API expects behind a field that names an object.
+// role says what kind of object Cluster API expects in a field that refers to an object.
 type role int
 
 const (
@@ -22,13 +22,13 @@ const (
 	anyTemplate
 )
 
-// pointer is a field in which an object of Cluster API names another one: [] follows a list.
+// pointer is a field in which an object of Cluster API refers to another object. In the path, [] follows a list.
 type pointer struct {
 	path string
 	role role
-	// group and kind are those of the named object, for a field that has only a name.
+	// group and kind of the other object, for a field that has only its name.
 	group, kind string
-	// doubtful: what is named is often made by hand, or by a controller.
+	// doubtful: the other object is often made by hand, or by a controller.
 	doubtful bool
 }
 
@@ -43,7 +43,7 @@ func machinePointers(spec string, infra, bootstrap role) []pointer {
 	}
 }
 
-// ofCluster is the name of the Cluster that something belongs to.
+// ofCluster is the field with the name of the Cluster that an object belongs to.
 var ofCluster = pointer{path: "spec.clusterName", group: clusterGroup, kind: "Cluster"}
 
 // corePointers are the pointers of the kinds of cluster.x-k8s.io, in v1beta1 and v1beta2.
@@ -99,7 +99,7 @@ var controlPlanePointers = slices.Concat([]pointer{
 // bootstrapPointers are the pointers of bootstrap configurations.
 var bootstrapPointers = slices.Concat(contentPointers("spec"), contentPointers("spec.template.spec"))
 
-// contentPointers are the Secrets that a machine's configuration takes texts from.
+// contentPointers are the fields in which the configuration of a machine refers to Secrets.
 func contentPointers(spec string) []pointer {
 	return []pointer{
 		{path: spec + ".files[].contentFrom.secret", kind: "Secret", doubtful: true},
@@ -114,7 +114,7 @@ var infraPointers = []pointer{
 	{path: "spec.template.spec.dataTemplate", group: "infrastructure." + clusterGroup, kind: "Metal3DataTemplate"},
 }
 
-// clusterAPI adds what an object of Cluster API refers to.
+// clusterAPI adds the references of an object of Cluster API.
 func (c *referrer) clusterAPI(group string) {
 	switch {
 	case group == clusterGroup:
@@ -150,7 +150,7 @@ func (c *referrer) clusterAPI(group string) {
 	}
 }
 
-// follow adds what a field names.
+// follow adds the references of a field.
 func (c *referrer) follow(p pointer) {
 	eachAt(c.fields, p.path, func(at string, value any) {
 		ref := reference{rule: RuleClusterRef, group: p.group, kind: p.kind, role: p.role, field: at, doubtful: p.doubtful}
@@ -177,7 +177,7 @@ func (c *referrer) follow(p pointer) {
 	})
 }
 
-// class adds the ClusterClass of a Cluster, and the classes of its workers.
+// class adds the reference of a Cluster to its ClusterClass, with the classes of its workers.
 func (c *referrer) class() {
 	topology := c.fields.In("spec", "topology")
 	if c.Kind != "Cluster" || topology == nil {
@@ -201,10 +201,10 @@ func (c *referrer) class() {
 	c.put(ref)
 }
 
-// worked is a class of workers that a Cluster asks its ClusterClass for.
+// worked is a class of workers in a ClusterClass that a Cluster refers to.
 type worked struct{ list, class, field string }
 
-// agrees reports that machines would belong to another Cluster than what makes them.
+// agrees reports an object that makes machines for another Cluster than its own.
 func (c *referrer) agrees() {
 	own, made := c.fields.Text("spec", "clusterName"), c.fields.Text("spec", "template", "spec", "clusterName")
 	if own == "" || made == "" || own == made || strings.Contains(own+made, "${") {
@@ -214,7 +214,7 @@ func (c *referrer) agrees() {
 		fmt.Sprintf("its machines are of the Cluster %.80s, and it is of %.80s", made, own), "both are the name of the same Cluster"))
 }
 
-// misfit says why a kind cannot be what a field is for; "" where it may.
+// misfit says why an object of a kind cannot have the role. It returns "" if it can.
 func (r role) misfit(group, kind string) string {
 	what, _, _ := strings.Cut(group, ".")
 	template := strings.HasSuffix(kind, "Template")
@@ -247,7 +247,7 @@ func (r role) misfit(group, kind string) string {
 	return ""
 }
 
-// eachAt visits the values at a path, with the places of the items of lists in it.
+// eachAt visits the values at a path. at is the path of the value, with the indexes of list items.
 func eachAt(f mapping.Fields, path string, visit func(at string, value any)) {
 	eachBelow(map[string]any(f), "", path, visit)
 }

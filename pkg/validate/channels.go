@@ -11,10 +11,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ownChannel marks a Flux object that keeps the source that it names.
+// ownChannel is the label of a Flux object that keeps its own source.
 const ownChannel = "fleetctl.dev/channel"
 
-// checkChannels holds what is applied to the channels of the environments.
+// checkChannels reports applied objects that do not follow the channel of their environment.
 func (r *run) checkChannels(all []*object, clusters []*cluster) diag.Findings {
 	c := &channelCheck{run: r, reported: map[string]bool{}}
 	shared := c.sharedCharts(all)
@@ -36,8 +36,8 @@ type channelCheck struct {
 	findings diag.Findings
 }
 
-// environments: the Flux Kustomization that applies an environment's folder takes it from the environment's channel. One that nothing
-// applies is no environment at all.
+// environments checks that the Flux Kustomization of an environment's folder takes it from the environment's channel, and that each
+// environment with clusters has such a Flux Kustomization.
 func (c *channelCheck) environments(clusters []*cluster) {
 	applied := map[string]bool{}
 	for _, k := range c.rendered.Kustomizations {
@@ -50,7 +50,7 @@ func (c *channelCheck) environments(clusters []*cluster) {
 		if len(k.Targets) > 0 || k.Environment == "" || !strings.HasSuffix(k.Path, "/clusters/"+k.Environment) {
 			continue
 		}
-		// Before its first tag, a channel has no source: who has been taken over to it stays where it was.
+		// Before its first tag, a channel has no source. Until then an environment that has changed to the channel keeps its old source.
 		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" &&
 			!c.waits(k.ManagementCluster, want) {
 			c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
@@ -68,8 +68,8 @@ func (c *channelCheck) environments(clusters []*cluster) {
 	}
 }
 
-// appliedByNone tells of a folder that nothing applies. In an environment of a channel of tags it is as new as its cluster: the promotion
-// that brings it writes what applies it.
+// appliedByNone is the finding about a folder that nothing applies. For an environment of a channel of tags it is a warning: the promotion
+// that brings the folder writes the Flux Kustomization, too.
 func (c *channelCheck) appliedByNone(cl *cluster, dir string) diag.Finding {
 	if channel := c.fleet.ChannelOf(cl.environment); channel.IsTag() {
 		found := finding(RuleNotApplied, cl.file.path, 1, 0,
@@ -79,12 +79,12 @@ func (c *channelCheck) appliedByNone(cl *cluster, dir string) diag.Finding {
 		return found
 	}
 	return finding(RuleNotApplied, cl.file.path, 1, 0,
-		fmt.Sprintf("nothing in %s applies the folder %s: its clusters will never be", cl.mgmt.Dir(), dir),
+		fmt.Sprintf("nothing in %s applies the folder %s: Flux never makes its clusters", cl.mgmt.Dir(), dir),
 		"`"+diag.ShellCommand("fleetctl", "environment", "add", cl.environment)+"` writes the Flux Kustomization that does")
 }
 
-// unpromoted tells whether a cluster's environment waits for the first promotion, which writes the source of its channel and what applies
-// it.
+// unpromoted tells whether a cluster's environment waits for its first promotion, which writes the source of the channel and the Flux
+// Kustomization of the environment.
 func (c *channelCheck) unpromoted(cl *cluster) bool {
 	return c.waits(cl.mgmt.Name, c.fleet.ChannelOf(cl.environment))
 }
@@ -99,7 +99,8 @@ func (c *channelCheck) waits(cluster string, channel v1alpha1.Channel) bool {
 	return channel.IsTag() || !c.tree.has(path.Join(m.Dir(), "flux-system"))
 }
 
-// sharedCharts: the charts of an environment's clusters come from its channel. It returns the source of each HelmChart.
+// sharedCharts checks that the charts of an environment's clusters come from the environment's channel. It returns the source of each
+// HelmChart.
 func (c *channelCheck) sharedCharts(all []*object) map[known]string {
 	sources := map[known]string{}
 	for _, o := range all {
@@ -116,7 +117,7 @@ func (c *channelCheck) sharedCharts(all []*object) map[known]string {
 	return sources
 }
 
-// release: the chart of a cluster comes from the channel of its environment.
+// release checks that the chart of a cluster comes from the channel of its environment.
 func (c *channelCheck) release(o *object, shared map[known]string) {
 	if o.Kind != "HelmRelease" {
 		return
@@ -133,7 +134,7 @@ func (c *channelCheck) release(o *object, shared map[known]string) {
 	}
 }
 
-// chart judges the source of a chart that an object of an environment names.
+// chart checks the source of a chart that an object of an environment names.
 func (c *channelCheck) chart(o *object, field, source string) {
 	want := c.fleet.ChannelOf(o.Environment).Source()
 	key := o.ManagementCluster + "/" + o.Environment
@@ -143,7 +144,7 @@ func (c *channelCheck) chart(o *object, field, source string) {
 	case source == want || !c.isChannelSource(source) || o.keepsSource():
 		return
 	case c.reported[key]:
-		return // the patch that they lack is one for all of them
+		return // one finding is enough: all of them lack the same patch
 	}
 	c.reported[key] = true
 	c.findings = append(c.findings, o.at(field, RuleChannel,
@@ -175,7 +176,7 @@ func (c *channelCheck) channelOf(source string) (v1alpha1.Channel, bool) {
 	return v1alpha1.Channel{}, false
 }
 
-// source: the GitRepository of a channel is at what the channel says. Production is at a tag.
+// source checks that the GitRepository of a channel has the channel's branch or tag, and that production is at a tag.
 func (c *channelCheck) source(o *object) {
 	if o.Kind != "GitRepository" || o.Namespace != "flux-system" || len(o.Targets) > 0 {
 		return
@@ -186,7 +187,7 @@ func (c *channelCheck) source(o *object) {
 	}
 	_, ref, ok := o.gitSource()
 	if !ok {
-		return // its schema says what is wrong
+		return // its schema reports it
 	}
 	switch {
 	case channel.IsTag() && ref.moves():
@@ -207,7 +208,7 @@ func (c *channelCheck) source(o *object) {
 	}
 }
 
-// add is a finding about a field of the document at a line.
+// add adds a finding about a field of the document at a line.
 func (c *channelCheck) add(file string, line int, field, rule, summary, hint string) {
 	f := finding(rule, file, line, 0, field+": "+summary, hint)
 	if d := c.tree.documentAt(file, line); d != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// sharedCharts looks at the HelmCharts that the clusters of an environment share: they are named after their charts, which are there.
+// sharedCharts checks the HelmCharts that the clusters of an environment share: their charts must exist, and their names must follow from
+// the charts.
 func (l *placement) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir string) {
 	for _, f := range l.tree.below(dir) {
 		if path.Dir(f.path) != dir {
@@ -28,7 +29,8 @@ func (l *placement) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir
 				continue
 			}
 			problem := l.missingChart(m, f, "spec.chart", chart, path.Clean(chart.Value))
-			l.charts[[2]string{dir, nameOf(d.object)}] = problem == nil || f.excluded // of which nothing is told: the clusters that have it tell
+			// no finding is about an excluded file, so the clusters that use the chart report it
+			l.charts[[2]string{dir, nameOf(d.object)}] = problem == nil || f.excluded
 			if problem != nil {
 				l.add(*problem)
 				continue
@@ -43,10 +45,10 @@ func (l *placement) sharedCharts(m *v1alpha1.ManagementCluster, environment, dir
 	}
 }
 
-// chart has to be there, and to be that of the cluster's environment.
+// chart checks that the chart of the cluster exists and belongs to the cluster's environment.
 func (c *cluster) chart(l *placement) {
 	if own := yamledit.Find(c.release.node, "spec", "chart", "spec", "chart"); own != nil {
-		if strings.HasPrefix(own.Value, "./") { // else it is from elsewhere
+		if strings.HasPrefix(own.Value, "./") { // other charts are not in the repo
 			if problem := l.missingChart(c.mgmt, c.file, "spec.chart.spec.chart", own, path.Clean(own.Value)); problem != nil {
 				c.findings = append(c.findings, *problem)
 			}
@@ -56,7 +58,7 @@ func (c *cluster) chart(l *placement) {
 	ref := mapping.Fields(c.release.object).In("spec", "chartRef")
 	name := yamledit.Find(c.release.node, "spec", "chartRef", "name")
 	if name == nil || ref.Text("kind") != "HelmChart" || ref.Text("namespace") != "flux-system" {
-		return // a HelmRelease without a chart is for its schema to tell
+		return // its schema reports a HelmRelease without a chart
 	}
 	if there, known := l.charts[[2]string{path.Dir(c.dir), name.Value}]; known {
 		c.told = !there
@@ -77,8 +79,8 @@ func (c *cluster) chart(l *placement) {
 	}
 }
 
-// missingChart is the finding about a field that names the folder of a chart that is not there; nil where it is. A repo that no management
-// cluster follows yet gets its charts with `fleetctl init`.
+// missingChart is the finding about a field with the folder of a chart that does not exist. It is nil if the chart exists. A repo that no
+// management cluster follows yet gets its charts from `fleetctl init`.
 func (l *placement) missingChart(m *v1alpha1.ManagementCluster, f *file, field string, at *yaml.Node, dir string) *diag.Finding {
 	if l.tree.has(path.Join(dir, "Chart.yaml")) {
 		return nil

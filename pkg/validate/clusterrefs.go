@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// misfit reports a kind that cannot be what a field is for, whether or not it is there.
+// misfit reports a reference whose kind cannot have the role of the field, whether or not the object exists.
 func (o *object) misfit(ref reference) diag.Findings {
 	reason := ref.role.misfit(ref.group, ref.kind)
 	if reason == "" {
@@ -21,9 +21,9 @@ func (o *object) misfit(ref reference) diag.Findings {
 	return diag.Findings{o.at(field+".kind", RuleClusterRef, fmt.Sprintf("%.80s cannot be what %s is for: %s", ref.kind, field, reason), "")}
 }
 
-// explain makes more of a finding that something is missing: something of this name may be there, of another kind or in another namespace.
+// explain adds to the finding about a missing object that an object of this name exists with another kind or in another namespace.
 func (s *resolver) explain(f *diag.Finding, p place, o *object, ref reference) {
-	if s.opaque[p] && ref.kind == "ClusterClass" || ref.doubtful { // which is often shared, and comes from elsewhere
+	if s.opaque[p] && ref.kind == "ClusterClass" || ref.doubtful { // a ClusterClass is often shared between repos
 		f.Severity = diag.SeverityWarning
 	}
 	if f.Hint != "" {
@@ -53,7 +53,7 @@ func (s *resolver) explain(f *diag.Finding, p place, o *object, ref reference) {
 	}
 }
 
-// says tells whether a field beside the one called name is in the document that declares the object.
+// says tells whether the document that declares the object has a field called field beside the one called name.
 func (o *object) says(name, field string) bool {
 	if o.document == nil || o.Template != "" {
 		return false
@@ -62,7 +62,7 @@ func (o *object) says(name, field string) bool {
 	return locate(o.document.node, beside).Value == field
 }
 
-// called are the objects of a place that have a name.
+// called returns the objects of a place that have a name.
 func (s *resolver) called(p place, name string) []*object {
 	if s.named == nil {
 		s.named = map[known][]*object{}
@@ -76,8 +76,8 @@ func (s *resolver) called(p place, name string) []*object {
 	return s.named[known{place: p, name: name}]
 }
 
-// inSystem tells of a provider's Secret whether it is in some namespace of providers: where a provider runs is not always where it does by
-// default.
+// inSystem tells whether a Secret of a provider is in a namespace called like those of providers, because a provider may run in another
+// namespace than its default one.
 func (s *resolver) inSystem(p place, ref reference) bool {
 	return slices.ContainsFunc(s.called(p, ref.name), func(o *object) bool {
 		return slices.ContainsFunc(slices.Concat(makes(o), o.made), func(k known) bool { return k.kind == "Secret" }) &&
@@ -85,8 +85,8 @@ func (s *resolver) inSystem(p place, ref reference) bool {
 	})
 }
 
-// leadsTo looks at the object that a reference leads to: a ClusterClass has to have the classes that a Cluster asks for, and an object with
-// an owner cannot have a second one.
+// leadsTo checks the object that a reference leads to. A ClusterClass must have the classes that a Cluster uses, and an object must not
+// have a second owner.
 func (s *resolver) leadsTo(p place, o *object, ref reference) diag.Findings {
 	var out diag.Findings
 	if ref.role == infraCluster || ref.role == controlPlane || ref.role == infraObject {
@@ -112,10 +112,10 @@ func (s *resolver) leadsTo(p place, o *object, ref reference) diag.Findings {
 	return out
 }
 
-// checkWorkers reports classes of workers that a ClusterClass has not.
+// checkWorkers reports references to classes of workers that the ClusterClass does not have.
 func (o *object) checkWorkers(ref reference, class *object) diag.Findings {
 	var content map[string]any
-	_ = kjson.Unmarshal(class.JSON, &content) // which its schema says
+	_ = kjson.Unmarshal(class.JSON, &content) // its schema reports wrong types
 	var out diag.Findings
 	for _, worker := range ref.workers {
 		var there []string

@@ -8,7 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// cycles reports Flux objects that wait for each other.
+// cycles reports Flux objects that wait for each other forever.
 func (s *resolver) cycles(all []*object) diag.Findings {
 	nodes := map[known]*object{}
 	for _, o := range all {
@@ -45,7 +45,7 @@ func (s *resolver) cycles(all []*object) diag.Findings {
 	return out
 }
 
-// cycleFinding prints a cycle, from the first of its objects by name.
+// cycleFinding is the finding about a cycle. It names the objects in their order, from the first by name.
 func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 	first := 0
 	for i, k := range cycle {
@@ -68,6 +68,6 @@ func cycleFinding(nodes map[known]*object, cycle []known) diag.Finding {
 			field = ref.field
 		}
 	}
-	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next, for ever: %s", strings.Join(names, " → ")),
+	return o.at(field, RuleDependsCycle, fmt.Sprintf("each waits for the next one, forever: %s", strings.Join(names, " → ")),
 		"remove one of these from dependsOn")
 }

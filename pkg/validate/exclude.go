@@ -19,7 +19,7 @@ type Excluded struct {
 	Findings int `json:"findings"`
 }
 
-// settingsIn is what fleet.yaml tells validate; nothing where it cannot be read, which is reported elsewhere.
+// settingsIn returns spec.validate of fleet.yaml. It is empty if fleet.yaml cannot be read, which is a finding of its own.
 func settingsIn(dir string) v1alpha1.Validation {
 	content, err := within.ReadFile(dir, v1alpha1.FileName, maxFile)
 	if err != nil {
@@ -32,8 +32,8 @@ func settingsIn(dir string) v1alpha1.Validation {
 	return fleet.Spec.Validate
 }
 
-// leaveOut drops the findings about excluded objects, counts these objects, and reports excluded paths that do not exist. A finding that
-// keeps a whole folder from being rendered stays: otherwise nobody would know that the rest of the folder is not checked either.
+// leaveOut drops the findings about excluded objects, counts these objects, and reports excluded paths that do not exist. A finding stays
+// if a whole folder is not rendered because of it. Otherwise nobody would know that the rest of the folder is not checked either.
 func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.Findings) diag.Findings {
 	if len(settings.Exclude) == 0 {
 		return findings
@@ -56,7 +56,7 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 			}
 		}
 	}
-	unrendered := false // something that is applied is not rendered, and nothing tells of it any more
+	unrendered := false // a fault keeps applied objects from being rendered, and its finding is dropped
 	left := slices.DeleteFunc(findings, func(f diag.Finding) bool {
 		i, ok := r.exclusion.Of(f.File)
 		takesFolder, isRenderers := r.unrendered[sayingOf(f)]
@@ -77,22 +77,22 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 	out.Objects -= objects
 	if out.Objects == 0 && (objects > 0 || unrendered) {
 		left = append(left, r.fleetFinding(RuleNothing, "spec.validate.exclude",
-			"all that is applied is left out: nothing was checked", "leave out less"))
+			"everything that Flux applies is excluded, so nothing was checked", "exclude less"))
 	}
 	return left
 }
 
-// checkSilenced reports a repo of which nothing could be built, and in which comments silence all that says so.
+// checkSilenced reports a repo of which nothing could be built if comments silence all findings that say so.
 func (r *run) checkSilenced(out *Result) diag.Findings {
 	told := slices.ContainsFunc(out.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })
 	if r.rendered == nil || out.Objects > 0 || out.Ignored == 0 || told || !r.lacksObjects() {
 		return nil
 	}
 	return diag.Findings{r.fleetFinding(RuleNothing, "spec.managementClusters",
-		"nothing could be built, and comments silence why: nothing was checked", "remove the comments")}
+		"nothing could be built, so nothing was checked, and comments silence the reasons", "remove the comments")}
 }
 
-// notExcluded are the objects that are checked: what is said once for a kind is said of one of them.
+// notExcluded returns the objects that fleet.yaml does not exclude. A finding about a kind as a whole points at one of them.
 func (r *run) notExcluded(all []*object) []*object {
 	return slices.DeleteFunc(slices.Clone(all), func(o *object) bool {
 		_, excluded := r.exclusion.Of(o.Source.File)
@@ -107,7 +107,7 @@ func total(all []Excluded) (files int) {
 	return files
 }
 
-// addDeclared takes the CRDs that fleet.yaml names, and reports places that have none.
+// addDeclared adds the CRDs in the files and folders that fleet.yaml names, and reports files and folders without CRDs.
 func (s *schemas) addDeclared(r *run) {
 	for i, name := range r.fleet.Spec.Validate.CRDs {
 		at := fmt.Sprintf("spec.validate.crds[%d]", i)

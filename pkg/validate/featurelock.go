@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// checkFeatureLock reports the charts of features that fleet.lock does not know.
+// checkFeatureLock reports the charts of features that fleet.lock does not have.
 func (r *run) checkFeatureLock() diag.Findings {
 	var out diag.Findings
 	for _, f := range r.tree.files {

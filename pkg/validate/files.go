@@ -22,31 +22,32 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxFile bounds the size of a file that is read. Files of people and generators are smaller. Of a larger file only its size is reported.
+// maxFile bounds the size of a file that is read. Files of people and generators are smaller. A larger file gets only a finding about its
+// size.
 const maxFile = 8 << 20
 
 // file is a file of the fleet repo, read once.
 type file struct {
 	path    string // slash-separated, from the top of the repo
-	content []byte // nil for what is no text
+	content []byte // nil if it is not text
 	// documents are the documents of a YAML file; nil for other files, and for invalid YAML.
 	documents []*document
-	// broken says that other readers of YAML stumble over the file, or read something else in it.
+	// broken says that other YAML parsers fail on the file, or read something else in it.
 	broken bool
-	// excluded says that fleet.yaml leaves the file out: other files may need its objects, but its findings are not reported. Such a file is
-	// never broken: if it cannot be read, it counts as no YAML.
+	// excluded says that fleet.yaml excludes the file: other files may need its objects, but its findings are not reported. Such a file is
+	// never broken. If it cannot be read, it does not count as YAML.
 	excluded bool
 	ignores  []*ignore
 }
 
-// document is one of a YAML file.
+// document is one document of a YAML file.
 type document struct {
 	file  *file
 	index int
 	node  *yaml.Node
 	// start is the document's first line, end its last.
 	start, end int
-	// object is the content, in JSON's terms; nil if it is not a mapping.
+	// object is the content, with the types of JSON; nil if it is not a mapping.
 	object map[string]any
 }
 
@@ -56,13 +57,13 @@ type tree struct {
 	files   []*file // by path
 	byPath  map[string]*file
 	folders map[string][]string // names in each folder, files and folders
-	// partial says that there is more in the repo than is here.
+	// partial says that the repo has entries that the tree leaves out.
 	partial bool
-	// others are the folders that are repositories of their own, such as submodules: they count as empty.
+	// others are the folders that are repositories of their own, such as submodules. They count as empty.
 	others []string
 }
 
-// readTree reads the repo, all files side by side, and reports what is wrong with each by itself.
+// readTree reads all files of the repo concurrently, and reports the faults that show in a single file.
 func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion) (*tree, diag.Findings, error) {
 	t := &tree{dir: dir, byPath: map[string]*file{}, folders: map[string][]string{}}
 	if err := t.walk(ctx); err != nil {
@@ -93,7 +94,8 @@ func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion) (*t
 	return t, slices.Concat(findings...), nil
 }
 
-// walk lists the files. What starts with a dot is not applied by anybody, but for the pipelines' folders, which may hold secrets as well.
+// walk lists the files. It skips names that begin with a dot, which nothing applies, except for the folders of pipelines, which may hold
+// secrets.
 func (t *tree) walk(ctx context.Context) error {
 	root, err := os.OpenRoot(t.dir)
 	if err != nil {
@@ -142,7 +144,7 @@ func (t *tree) walk(ctx context.Context) error {
 func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
 	content, err := within.ReadFile(t.dir, f.path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it went while we looked
+		return nil, nil // it was removed in the meantime
 	}
 	if err != nil {
 		return nil, err
@@ -150,7 +152,7 @@ func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
 	return t.take(f, content, parse), nil
 }
 
-// take makes content that of a file, and screens it where it is YAML.
+// take sets the content of a file, and screens the content if it is YAML.
 func (t *tree) take(f *file, content []byte, parse bool) diag.Findings {
 	if len(content) > maxFile {
 		if !parse {
@@ -182,7 +184,7 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml" || layout.IsKustomization(name) || path.Base(name) == "fleet.lock"
 }
 
-// isTemplate tells whether a file is one of a Helm chart that is YAML only once it is rendered.
+// isTemplate tells whether a file is a template of a Helm chart, which is YAML only after it is rendered.
 func isTemplate(name string, charts map[string]bool) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if path.Base(dir) == "templates" && charts[path.Dir(dir)] {
@@ -192,12 +194,12 @@ func isTemplate(name string, charts map[string]bool) bool {
 	return false
 }
 
-// isBroken tells whether there is a file of objects that cannot be read.
+// isBroken tells whether a file with objects cannot be read.
 func (t *tree) isBroken() bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.broken && strings.Contains(f.path, "/") })
 }
 
-// unsaid are the findings, without those about an unreadable file whose reason was reported already.
+// unsaid returns the findings without those about an unreadable file, whose fault another finding already reports.
 func (t *tree) unsaid(findings diag.Findings) diag.Findings {
 	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
 		file := t.byPath[f.File]
@@ -213,7 +215,7 @@ func (t *tree) has(name string) bool {
 	return folder || name == "."
 }
 
-// below are the files in a folder and all folders of it.
+// below returns the files in a folder and in all folders below it.
 func (t *tree) below(dir string) []*file {
 	if dir == "." {
 		return t.files
@@ -230,5 +232,6 @@ func (t *tree) below(dir string) []*file {
 	return out
 }
 
-// walkKey makes text order the order of WalkDir: folders by their names, before what only begins like them.
+// walkKey returns a key that sorts paths as filepath.WalkDir does: the files of a folder come before a name that only begins with the
+// folder's name.
 func walkKey(name string) string { return strings.ReplaceAll(name, "/", "\x00") }

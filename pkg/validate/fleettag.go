@@ -13,13 +13,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
-// checkFleetTags compares the tag that tells a cloud the fleet of a resource with the fleet's identity. A copied repo has the first fleet's
-// tag until somebody mends it: the cloud takes the copy's resources for the first fleet's, and for its orphans. It checks the objects that
-// Flux gets, so patches, shared values and Cluster API's own objects count as well.
+// checkFleetTags compares the tag with the fleet of a resource in a cloud with the identity of the fleet. A copied repo has the tag of the
+// first fleet until somebody changes it. Until then, the copy's resources look like resources of the first fleet, and like its orphans.
+// checkFleetTags checks the objects that Flux applies, so it includes patches, shared values and Cluster API's own objects.
 func (r *run) checkFleetTags(all []*object) diag.Findings {
 	var out diag.Findings
 	identity, read := "", false
-	said := map[string]bool{} // by file, line of the object, and fleet: a HelmRelease, and then not all that its chart makes of it
+	said := map[string]bool{} // by file, line of the object, and fleet: one finding for a HelmRelease and all objects of its chart
 	for _, templates := range []bool{false, true} {
 		for _, o := range all {
 			if (o.Template != "") != templates {
@@ -30,7 +30,7 @@ func (r *run) checkFleetTags(all []*object) diag.Findings {
 					var err error
 					if identity, err = fleetrepo.ReadIdentity(r.tree.dir); err != nil {
 						return diag.Findings{finding(RuleFleetTag, fleetrepo.IdentityFile, 1, 1,
-							"clusters are tagged with the fleet that they are of, and it cannot be held against this: "+
+							"clusters are tagged with the identity of their fleet, which cannot be compared: "+
 								err.Error(), diag.Hint(err))}
 					}
 					read = true
@@ -49,28 +49,28 @@ func (r *run) checkFleetTags(all []*object) diag.Findings {
 
 func otherFleet(fleet, identity string) string {
 	if identity == "" {
-		return fmt.Sprintf("the cloud is told that it is of the fleet %s, and this one has no %s yet", fleet, fleetrepo.IdentityFile)
+		return fmt.Sprintf("its tag in the cloud names the fleet %s, and this fleet has no %s yet", fleet, fleetrepo.IdentityFile)
 	}
-	return fmt.Sprintf("the cloud is told that it is of the fleet %s, and this one is %s", fleet, identity)
+	return fmt.Sprintf("its tag in the cloud names the fleet %s, and this fleet is %s", fleet, identity)
 }
 
 func fleetTagHint(identity string) string {
 	if identity == "" {
-		return "in a copy that is to be a fleet of its own take the tag away until `fleetctl init` has made " + fleetrepo.IdentityFile +
-			"; else bring that file back"
+		return "in a copy that becomes a fleet of its own, remove the tag until `fleetctl init` has made " + fleetrepo.IdentityFile +
+			"; otherwise restore this file"
 	}
-	return "in a copy that is a fleet of its own, give it the identity in " + fleetrepo.IdentityFile
+	return "in a copy that is a fleet of its own, change the tag to the identity in " + fleetrepo.IdentityFile
 }
 
 type fleetTag struct{ field, fleet string }
 
-// fleetTags are the identities of fleets that an object names, wherever it does.
+// fleetTags returns the identities of fleets anywhere in an object.
 func (o *object) fleetTags() []fleetTag {
 	content := maps.Clone(o.content)
 	if content == nil && (!mentionsFleet(o.JSON) || kjson.Unmarshal(o.JSON, &content) != nil) {
 		return nil
 	}
-	delete(content, "metadata") // which no provider takes for tags
+	delete(content, "metadata") // no provider makes tags from metadata
 	return fleetTagsIn("", content)
 }
 

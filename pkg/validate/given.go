@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkGiven refuses a bundle or CRDs that are not there, whether or not the fleet needs anything of them.
+// checkGiven returns an error if the bundle or the CRDs of the options do not exist, even if the fleet would not need them.
 func checkGiven(o Options) error {
 	if o.Bundle != "" {
 		if err := bundle.CheckThere(o.Bundle); err != nil {
@@ -26,7 +26,7 @@ func checkGiven(o Options) error {
 	return nil
 }
 
-// gitPrefix is the path of a folder in the Git repository that it is in: places in a pull request begin there.
+// gitPrefix is the path of a folder in its Git repository. Paths in a pull request begin at the top of that repository.
 func gitPrefix(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
@@ -42,7 +42,7 @@ func gitPrefix(dir string) string {
 	}
 }
 
-// relativePaths are the paths that the user gave, from the top of the repo.
+// relativePaths returns the paths that the user gave, relative to the top of the repo.
 func relativePaths(dir string, given []string) ([]string, error) {
 	var out []string
 	for _, name := range given {
@@ -62,7 +62,7 @@ func relativePaths(dir string, given []string) ([]string, error) {
 	return out, nil
 }
 
-// isWithin keeps the findings about the paths that are of interest.
+// isWithin returns the findings about the paths in only.
 func isWithin(findings diag.Findings, only []string) diag.Findings {
 	out := make(diag.Findings, 0, len(findings)) // an empty list, not null
 	for _, f := range findings {

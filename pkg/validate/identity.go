@@ -6,14 +6,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// withoutNamespace are the kinds that references lead to and that are in no namespace.
+// withoutNamespace are the cluster-scoped kinds that references lead to.
 var withoutNamespace = map[string]bool{
 	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
 	"OpenStackClusterIdentity": true, "VSphereFailureDomain": true, "GlobalInClusterIPPool": true, "GlobalInfobloxIPPool": true,
 	"ClusterRole": true,
 }
 
-// identityPointers are the fields in which clusters name their credentials: an identity of the provider, or a Secret.
+// identityPointers are the fields in which clusters refer to their credentials: an identity of the provider, or a Secret.
 var identityPointers = []pointer{
 	{path: "spec.identityRef"},
 	{path: "spec.template.spec.identityRef"},
@@ -32,7 +32,8 @@ var identityPointers = []pointer{
 	{path: "spec.failureDomain", kind: "VSphereFailureDomain"},
 }
 
-// identitySecrets are the fields of identities that name their Secret. A Secret without a namespace is in the namespace of the provider.
+// identitySecrets are the fields in which identities refer to their Secret. Without a namespace in the field, the Secret is in the
+// namespace of the provider.
 var identitySecrets = map[string]struct{ field, namespace string }{
 	"AWSClusterStaticIdentity": {"secretRef", "capa-system"},
 	"AzureClusterIdentity":     {"clientSecret", ""},
@@ -40,7 +41,7 @@ var identitySecrets = map[string]struct{ field, namespace string }{
 	"OpenStackClusterIdentity": {"secretRef", "capo-system"},
 }
 
-// identity adds the credentials that a cluster names. Secrets among them are often made by hand, on the management cluster.
+// identity adds the references of a cluster to its credentials. Such Secrets are often made by hand, on the management cluster.
 func (c *referrer) identity() {
 	if secret, ok := identitySecrets[c.Kind]; ok {
 		ref := reference{rule: RuleMissingID, kind: "Secret", namespace: secret.namespace, field: "spec." + secret.field, doubtful: true}

@@ -10,12 +10,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// ignore is a comment that silences a rule: `# fleetctl:ignore RULE reason`. On a line with something else it is about that line; on a
-// line of its own it is about the line below the comment, and above a document about the document.
+// ignore is a comment that silences a rule: `# fleetctl:ignore RULE reason`. At the end of a line it is for that line. On the comment is on
+// a line of its own it is for the line below, and above a document for the whole document.
 type ignore struct {
 	rule string
 	line int
-	// from and to are the lines that it is about.
+	// from and to are the first and the last line that the comment is for.
 	from, to int
 	own      bool // a line of its own
 	used     bool
@@ -23,7 +23,8 @@ type ignore struct {
 
 const ignoreMarker = "fleetctl:ignore"
 
-// The marker is in a comment: of YAML and most others, of Go and JavaScript, of HTML and Markdown, of Helm's templates.
+// The marker follows the beginning of a comment: of YAML and most other formats, of Go and JavaScript, of HTML and Markdown, of Helm's
+// templates.
 var ignorePattern = regexp.MustCompile(
 	`(?:^|\s)(?:#|//|<!--|\{\{-?\s*/\*)\s*fleetctl:ignore(?:\s+([^\s]+))?(?:[ \t]+(.*?))?\s*(?:-->|\*/\s*-?\}\})?\s*$`)
 
@@ -55,7 +56,7 @@ func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Fin
 			continue
 		case reason == "":
 			findings = append(findings, finding(RuleIgnore, name, i+1, column, "the comment gives no reason",
-				"say behind the rule why it does not hold here"))
+				"write after the rule why it does not hold here"))
 			continue
 		}
 		ig := &ignore{rule: rule, line: i + 1, from: i + 1, to: i + 1, own: len(bytes.TrimSpace(line[:m[0]])) == 0}
@@ -67,7 +68,7 @@ func parseIgnores(name string, content []byte, isYAML bool) ([]*ignore, diag.Fin
 	return ignores, findings
 }
 
-// below is the number of the line that a comment in line i is about: the next that is neither empty nor a comment.
+// below is the number of the line that a comment in line i is for: the next line that is neither empty nor a comment.
 func below(lines [][]byte, i int) int {
 	for j := i + 1; j < len(lines); j++ {
 		text := bytes.TrimSpace(lines[j])
@@ -85,7 +86,7 @@ func group(line []byte, m []int, n int) string {
 	return string(line[m[2*n]:m[2*n+1]])
 }
 
-// settleIgnores gives the comments above a document the whole document.
+// settleIgnores extends the comments above a document to the whole document.
 func (f *file) settleIgnores() {
 	for _, ig := range f.ignores {
 		for _, d := range f.documents {
@@ -96,7 +97,7 @@ func (f *file) settleIgnores() {
 	}
 }
 
-// silence takes out the findings that comments are about, and reports the comments that are about none.
+// silence removes the findings that comments silence, and reports the comments that silence none.
 func (t *tree) silence(findings diag.Findings) (left diag.Findings, silenced int) {
 	for _, f := range t.files {
 		f.settleIgnores()
@@ -133,5 +134,5 @@ func (f *file) silences(found diag.Finding) bool {
 	return silent
 }
 
-// notSilenced are the rules without which nothing else could be told.
+// notSilenced are the rules that no comment can silence, because the other rules depend on them.
 var notSilenced = []string{RuleSyntax, RuleLimit, RuleIgnore, RuleIgnoreUnused, RuleNothing}

@@ -19,11 +19,11 @@ import (
 
 const (
 	clusterFile = "cluster.yaml"
-	// pruneAnnotation keeps Flux from deleting what leaves Git.
+	// pruneAnnotation keeps Flux from deleting an object that was removed from Git.
 	pruneAnnotation = "kustomize.toolkit.fluxcd.io/prune"
 )
 
-// placement holds the repo to the rules of its folders and clusters.
+// placement checks the rules of the repo's folders and clusters.
 type placement struct {
 	tree  *tree
 	fleet *v1alpha1.Fleet
@@ -31,22 +31,22 @@ type placement struct {
 
 	findings diag.Findings
 	clusters []*cluster
-	// charts are the HelmCharts in the folders of environments, by folder and name; true for those whose chart is there.
+	// charts has the HelmCharts in the folders of environments, by folder and name. The value tells whether the chart exists.
 	charts map[[2]string]bool
 }
 
-// cluster is a folder that declares one.
+// cluster is a folder that declares a cluster.
 type cluster struct {
 	dir, name   string
 	environment string
 	mgmt        *v1alpha1.ManagementCluster
 	at          layout.Layout
 	file        *file
-	// release is the HelmRelease; nil where there is none.
+	// release is the HelmRelease, or nil.
 	release  *document
 	declared *fleetrepo.Cluster
 	findings diag.Findings
-	// told says that what keeps its chart from rendering is a finding about another file.
+	// told says that the fault that keeps its chart from rendering is a finding about another file.
 	told bool
 }
 
@@ -76,7 +76,7 @@ func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *placemen
 
 func (l *placement) add(f diag.Finding) { l.findings = append(l.findings, f) }
 
-// topFolders reports folders that somebody meant to be one of the layout's. Others are the team's own.
+// topFolders reports folders whose name is nearly that of a folder of the layout. Other folders are the team's own.
 func (l *placement) topFolders() {
 	known := []string{layout.AddonsDir, "charts", "features", "providers", "tenants"}
 	for _, name := range l.tree.folders["."] {
@@ -89,7 +89,7 @@ func (l *placement) topFolders() {
 	}
 }
 
-// folder is a finding about a folder: it points at its first file.
+// folder adds a finding about a folder. It points at the folder's first file.
 func (l *placement) folder(dir, summary, hint string) {
 	if at := l.firstFile(dir); at != "" { // an empty folder is not in Git
 		l.add(finding(RuleFolder, at, 1, 0, summary, hint))
@@ -103,7 +103,7 @@ func (l *placement) firstFile(dir string) string {
 	return ""
 }
 
-// subfolders lists the folders in a folder, without the folders that nobody applies.
+// subfolders lists the folders in a folder, without the folders that nothing applies.
 func (l *placement) subfolders(dir string) []string {
 	var out []string
 	for _, name := range l.tree.folders[dir] {
@@ -114,7 +114,7 @@ func (l *placement) subfolders(dir string) []string {
 	return out
 }
 
-// providerFolders reports what is in providers/ and belongs to no management cluster.
+// providerFolders reports folders in providers/ that belong to no management cluster.
 func (l *placement) providerFolders() {
 	generations := map[string][]string{}
 	for i := range l.fleet.Spec.ManagementClusters {
@@ -144,7 +144,7 @@ func (l *placement) providerFolders() {
 	}
 }
 
-// networks reports charts whose clusters are to get a network that the repo does not have.
+// networks reports charts that name a network that the repo does not have.
 func (l *placement) networks() {
 	dir := path.Dir(layout.CNIDir("x"))
 	for _, flavour := range l.subfolders(layout.ChartsDir) {
@@ -165,7 +165,7 @@ func (l *placement) networks() {
 	}
 }
 
-// managementCluster looks at the environments and clusters of a management cluster in one cloud.
+// managementCluster checks the environments and clusters of a management cluster in one cloud.
 func (l *placement) managementCluster(m *v1alpha1.ManagementCluster, at layout.Layout) {
 	base, known := at.Clusters(), l.fleet.EnvironmentNames()
 	for _, environment := range l.subfolders(base) {
@@ -188,7 +188,7 @@ func (l *placement) managementCluster(m *v1alpha1.ManagementCluster, at layout.L
 	}
 }
 
-// cluster looks at the folder of a cluster.
+// cluster checks the folder of a cluster.
 func (l *placement) cluster(m *v1alpha1.ManagementCluster, at layout.Layout, environment, dir string) {
 	c := &cluster{dir: dir, name: path.Base(dir), environment: environment, mgmt: m, at: at, file: l.tree.byPath[path.Join(dir, clusterFile)]}
 	if c.file == nil {
@@ -215,7 +215,7 @@ func kindOf(d *document) string {
 	return kind
 }
 
-// checkClusters looks at all clusters side by side.
+// checkClusters checks all clusters concurrently.
 func (l *placement) checkClusters() {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -243,7 +243,7 @@ func (l *placement) checkCluster(c *cluster) {
 	c.chart(l)
 }
 
-// names have to be one: everything that looks for a cluster looks for it by its folder.
+// names checks that folder, HelmRelease and namespaces have one name, because fleetctl finds a cluster by its folder.
 func (c *cluster) names() {
 	for _, n := range []struct {
 		path yamledit.Path
@@ -277,8 +277,8 @@ func (c *cluster) names() {
 	}
 }
 
-// protection: what leaves Git by mistake must not take a cluster along. Only `fleetctl cluster remove` takes it off, in its first step, and
-// off the HelmRelease alone.
+// protection checks the prune protection: without it, Flux would delete a cluster whose files were removed by mistake. Only `fleetctl
+// cluster remove` takes it off, in its first step and only from the HelmRelease.
 func (c *cluster) protection(t *tree) {
 	for _, f := range t.below(c.dir) {
 		for _, d := range f.documents {
@@ -302,8 +302,8 @@ func (l *placement) initialised(m *v1alpha1.ManagementCluster) bool {
 	return l.tree.has(path.Join(m.Dir(), "flux-system"))
 }
 
-// duplicates reports clusters of one name that would share a namespace of their management cluster, and those of one environment that no
-// command tells apart.
+// duplicates reports clusters of one name that would share a namespace of their management cluster, and clusters of one name in one
+// environment, which no command could tell apart.
 func (l *placement) duplicates() {
 	first := map[[2]string]*cluster{}
 	slices.SortStableFunc(l.clusters, func(a, b *cluster) int { return cmp.Compare(a.dir, b.dir) })
@@ -312,7 +312,7 @@ func (l *placement) duplicates() {
 		if c.release != nil {
 			line = c.release.node.Line
 		}
-		at, in := [2]string{c.mgmt.Dir(), c.name}, [2]string{"environment " + c.environment, c.name} // no folder is called so
+		at, in := [2]string{c.mgmt.Dir(), c.name}, [2]string{"environment " + c.environment, c.name} // no folder has such a name
 		switch {
 		case first[at] != nil:
 			c.findings = append(c.findings, finding(RuleDuplicateName, c.file.path, line, 0,

@@ -9,10 +9,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 )
 
-// locate finds the node that a path of the API machinery is about, such as spec.pools[0].name or metadata.labels[app.kubernetes.io/name]:
-// the field's name where it is there, else the nearest thing around it. A field may have dots in its name, so the node says where one ends.
+// locate finds the node for a path of the API machinery, such as spec.pools[0].name or metadata.labels[app.kubernetes.io/name]. It returns
+// the key of the field, or the nearest node around a missing field. A field may have dots in its name, so the node decides where the name
+// ends.
 func locate(top *yaml.Node, path string) *yaml.Node {
-	at := top // what a message points at
+	at := top // the node that a message points at
 	n := yamledit.Resolve(top)
 	for path = strings.TrimPrefix(path, "."); path != "" && n != nil; {
 		key, next, rest := step(n, path)
@@ -24,9 +25,9 @@ func locate(top *yaml.Node, path string) *yaml.Node {
 	return at
 }
 
-// step is the part of n that path begins with: the node to point at, its value, and the rest of the path.
+// step finds the part of n that path begins with. It returns the node to point at, its value, and the rest of the path.
 func step(n *yaml.Node, path string) (key, value *yaml.Node, rest string) {
-	if n.Kind == yaml.SequenceNode && path[0] != '[' { // what decodes JSON leaves indexes out
+	if n.Kind == yaml.SequenceNode && path[0] != '[' { // decoders of JSON leave indexes out
 		for _, item := range n.Content {
 			if key, _, _ := step(yamledit.Resolve(item), path); key != nil {
 				return item, item, path
@@ -62,7 +63,7 @@ func step(n *yaml.Node, path string) (key, value *yaml.Node, rest string) {
 	return n.Content[best], n.Content[best+1], rest
 }
 
-// after is what follows the field called name at the start of path, written as name, or as [name].
+// after returns the rest of path after the field called name, if path begins with name or [name].
 func after(path, name string) (string, bool) {
 	if rest, ok := strings.CutPrefix(path, "["+name+"]"); ok {
 		return strings.TrimPrefix(rest, "."), true

@@ -9,20 +9,19 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// maker says which object a controller makes of another: its kind, and the fields with its name. Without such a field it has the name of
-// the object.
+// maker says which object a controller makes from another object: its kind, and the fields with its name.
 type maker struct {
 	kind string
-	// names are the paths of names. own says that without one it has the object's own.
+	// names are the paths of the fields with names. own says that without such a field the made object has the name of the first one.
 	names []string
 	own   bool
-	// namespace is the field beside the name that says where; "": where the object is.
+	// namespace is the field beside the name that has the namespace; "" means the namespace of the first object.
 	namespace string
-	// everywhere: in the namespaces that spec.namespaces names, or in any.
+	// everywhere: it is made in the namespaces that spec.namespaces names, or in any.
 	everywhere bool
 }
 
-// makers are the kinds of which controllers make what others refer to.
+// makers are the kinds from which controllers make objects that other objects refer to.
 var makers = map[string][]maker{
 	"ExternalSecret": {{kind: "Secret", names: []string{"spec.target.name"}, own: true}},
 	"ClusterExternalSecret": {{
@@ -56,11 +55,10 @@ var makers = map[string][]maker{
 	"ArtifactGenerator":   {{kind: "ExternalArtifact", names: []string{"spec.artifacts[].name"}}},
 }
 
-// anywhere stands for any text in the namespace or name of a made object: for namespaces that labels choose, or for names with an input in
-// them.
+// anywhere stands for any text in the namespace or name of a made object: for namespaces that labels choose, and for inputs in names.
 const anywhere = "*"
 
-// isLike tells whether a text is one that has anything in the place of anywhere.
+// isLike tells whether a text matches a pattern in which anywhere stands for any text.
 func isLike(pattern, text string) bool {
 	parts := strings.Split(pattern, anywhere)
 	if len(parts) == 1 {
@@ -80,7 +78,7 @@ func isLike(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// madeOf returns the further objects that a controller makes of an object, or copies from it.
+// madeOf returns the other objects that a controller makes from an object, or copies from it.
 func madeOf(o *object, content map[string]any) []known {
 	f := mapping.Fields(content)
 	var out []known
@@ -155,8 +153,8 @@ var (
 	setKind     = regexp.MustCompile(`(?m)^\s*(?:- )?kind:\s*["']?(\w+)`)
 )
 
-// resourceSet returns the objects of a ResourceSet. A name that is made of inputs may be any text, and so may all fields of resources that
-// are one text.
+// resourceSet returns the objects of a ResourceSet. A name with inputs in it may be any text. So may every field if the resources are one
+// text.
 func resourceSet(o *object, f mapping.Fields) (out []known) {
 	for _, each := range f.List("spec", "resources") {
 		k := known{kind: each.Text("kind"), namespace: each.Text("metadata", "namespace"), name: each.Text("metadata", "name")}

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// What a network of a cluster is for.
+// The uses of a cluster's networks.
 const (
 	ofPods     = "pods"
 	ofServices = "Services"
@@ -20,16 +20,16 @@ const (
 	ofDNS      = "the DNS service"
 )
 
-// network is a range of addresses, or a single one, that an object gives to something in a cluster.
+// network is a range of addresses, or a single address, that an object sets for one use in a cluster.
 type network struct {
 	of, text, field string
 	prefix          netip.Prefix
 }
 
-// netPath is a field with networks. A list of objects is written as [].
+// netPath is a field with networks. In the path, [] follows a list of objects.
 type netPath struct{ of, path string }
 
-// netPaths are the fields with networks, by the kinds that a Cluster is or refers to.
+// netPaths are the fields with networks, by kind: Cluster, and the kinds that a Cluster refers to.
 var netPaths = map[string][]netPath{
 	"Cluster": {
 		{ofPods, "spec.clusterNetwork.pods.cidrBlocks"}, {ofServices, "spec.clusterNetwork.services.cidrBlocks"}, endpoint,
@@ -58,10 +58,10 @@ var netPaths = map[string][]netPath{
 	"VSphereCluster":   {endpoint},
 }
 
-// endpoint is the field with the address of the API server, where it is known before there is a cluster.
+// endpoint is the field with the address of the API server, if the address is known before the cluster exists.
 var endpoint = netPath{ofEndpoint, "spec.controlPlaneEndpoint.host"}
 
-// networksOf reads the networks of a cluster from an object of Cluster API, and what is wrong with them by themselves.
+// networksOf reads the networks of a cluster from an object of Cluster API. The findings are about fields that are no networks.
 func networksOf(o *object, content map[string]any) ([]network, diag.Findings) {
 	group := groupOf(o)
 	if !strings.HasSuffix(group, clusterGroup) {
@@ -81,7 +81,7 @@ type networkReader struct {
 	wrong  diag.Findings
 }
 
-// path reads the networks at path below f, which stands at the field at.
+// path reads the networks at path below f. at is the path of f in the object.
 func (r *networkReader) path(f mapping.Fields, of, at, path string) {
 	before, after, list := strings.Cut(path, "[].")
 	if list {
@@ -120,25 +120,25 @@ func (r *networkReader) take(of, text, field string) {
 	r.found = append(r.found, network{of: of, text: text, field: field, prefix: prefix.Masked()})
 }
 
-// address reads a single one. An API server may have the name of a host, too, which never ends with a number.
+// address reads a single address. An API server may also have the name of a host, which never ends with a number.
 func (r *networkReader) address(of, text, field string) {
 	ip, err := netip.ParseAddr(text)
 	switch ip = ip.Unmap().WithZone(""); {
 	case err != nil && of == ofEndpoint && strings.Trim(text, "0123456789.") == "":
 		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is no address", text), "write it as 192.0.2.10"))
-	case err == nil && !ip.IsUnspecified(): // else it is a name, or nobody knows it yet
+	case err == nil && !ip.IsUnspecified(): // other texts are names, or addresses that are not known yet
 		r.found = append(r.found, network{of: of, text: text, field: field, prefix: netip.PrefixFrom(ip, ip.BitLen())})
 	}
 }
 
-// placedNetwork is a network with the object that says it.
+// placedNetwork is a network with the object that declares it.
 type placedNetwork struct {
 	network
 	object *object
 }
 
-// checkNetworks reports networks of one cluster that have addresses in common: those of its pods, of its Services and of its nodes, and the
-// address of its API server. Nothing refuses them when they are applied; nodes and pods then answer for each other, or for nobody.
+// checkNetworks reports overlapping networks of one cluster: of its pods, its Services and its nodes, and the address of its API server.
+// The API server accepts such objects, and then some addresses of the cluster do not work.
 func checkNetworks(all []*object) diag.Findings {
 	own := referable(all, func(o *object) bool { return len(o.networks) > 0 })
 	var out diag.Findings
@@ -175,7 +175,8 @@ func (o *object) networksWith(own map[known]*object) []placedNetwork {
 	return out
 }
 
-// misplacedDNS reports addresses of DNS that are not among those of Services, or belong to the first Service, which is the API server.
+// misplacedDNS reports an address of DNS that is not in the network of Services, or that belongs to the first Service, which is the API
+// server's.
 func misplacedDNS(networks []placedNetwork) diag.Findings {
 	var out diag.Findings
 	for _, dns := range networks {
@@ -202,7 +203,8 @@ func misplacedDNS(networks []placedNetwork) diag.Findings {
 	return out
 }
 
-// apart tells that two may have no address in common. The API server has one among those of the nodes, and DNS one among those of Services.
+// apart tells whether two networks must not overlap. The address of the API server may be in the network of the nodes, and the address of
+// DNS has to be in that of Services.
 func (n network) apart(other network) bool {
 	of := []string{n.of, other.of}
 	if slices.Contains(of, ofDNS) {
@@ -211,8 +213,8 @@ func (n network) apart(other network) bool {
 	return n.of != other.of && (!slices.Contains(of, ofEndpoint) || slices.Contains(of, ofPods) || slices.Contains(of, ofServices))
 }
 
-// sharing finds those for different things that have addresses in common. Networks for the same are parts of each other, or are of the two
-// families.
+// sharing reports networks for different uses that overlap. Networks for the same use may overlap, because a subnet is a part of its
+// network.
 func sharing(networks []placedNetwork) diag.Findings {
 	var out diag.Findings
 	for i, a := range networks {
@@ -227,7 +229,7 @@ func sharing(networks []placedNetwork) diag.Findings {
 			out = append(out, a.object.at(a.field, RuleNetworks,
 				fmt.Sprintf("%.50s, for %s, has addresses in common with %.50s, for %s (%s)", a.text, a.of, b.text, b.of, where),
 				"give each a range of its own; the networks of an existing cluster cannot be changed"))
-			break // one of them is enough: subnets are parts of their network
+			break // one finding is enough: a subnet would repeat it
 		}
 	}
 	return out

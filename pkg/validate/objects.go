@@ -24,12 +24,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
-// object is one to judge: what Flux would apply, or a document that nothing applies yet.
+// object is an object to check: one that Flux would apply, or a document that nothing applies yet.
 type object struct {
 	*render.Object
-	// document declares it: it itself, or the HelmRelease whose chart makes it; nil where the repo has none.
+	// document has the object, or the HelmRelease whose chart makes the object. It is nil if the repo has neither.
 	document *document
-	// content, where it is not to be read from JSON.
+	// content, if set, replaces the object's JSON.
 	content map[string]any
 
 	findings diag.Findings
@@ -49,7 +49,7 @@ func (o *object) gvk() kschema.GroupVersionKind {
 	return gv.WithKind(o.Kind)
 }
 
-// objects are all that are to be judged.
+// objects returns all objects to check.
 func (r *run) objects() []*object {
 	var out []*object
 	applied := map[string]bool{}
@@ -71,13 +71,13 @@ func (r *run) objects() []*object {
 	return out
 }
 
-// isApplicable tells whether a file is where objects are.
+// isApplicable tells whether a file is in a place for objects.
 func isApplicable(name string) bool {
 	top, _, nested := strings.Cut(name, "/")
 	return nested && slices.Contains([]string{"addons", "features", "providers", "tenants"}, top) && !layout.IsKustomization(name)
 }
 
-// unapplied is the object of a document; nil where it is none, or one that is made of variables.
+// unapplied is the object of a document. It is nil if the document is no object, or if it has variables.
 func unapplied(d *document) *object {
 	version, _ := d.object["apiVersion"].(string)
 	kind, _ := d.object["kind"].(string)
@@ -97,7 +97,7 @@ func unapplied(d *document) *object {
 	}
 }
 
-// documentAt is the document of a file that a line is in.
+// documentAt returns the document at a line of a file.
 func (t *tree) documentAt(name string, line int) *document {
 	f := t.byPath[name]
 	if f == nil {
@@ -111,7 +111,7 @@ func (t *tree) documentAt(name string, line int) *document {
 	return nil
 }
 
-// kustomizeParts are the files that a kustomization.yaml does not use as objects: patches, and the inputs of its generators.
+// kustomizeParts returns the files that a kustomization.yaml uses, but not as objects: patches, and the inputs of its generators.
 func (t *tree) kustomizeParts() map[string]bool {
 	parts := map[string]bool{}
 	for _, f := range t.files {
@@ -129,8 +129,8 @@ func (t *tree) kustomizeParts() map[string]bool {
 	return parts
 }
 
-// checkKustomizations reports what is refused of every kustomization.yaml, applied or not: fields that kustomize does not know, or would
-// read in another way than what is seen here. Where it is applied, the renderer says the same of it.
+// checkKustomizations reports, in every kustomization.yaml, fields that kustomize does not know or would read in another way than fleetctl.
+// For an applied kustomization.yaml the renderer reports the same.
 func checkKustomizations(t *tree) diag.Findings {
 	var out diag.Findings
 	for _, f := range t.files {
@@ -145,7 +145,7 @@ func checkKustomizations(t *tree) diag.Findings {
 	return out
 }
 
-// eachText visits the texts in a value that may be paths.
+// eachText visits all texts in a value, which may be paths.
 func eachText(value any, visit func(text string)) {
 	switch value := value.(type) {
 	case string:
@@ -166,7 +166,7 @@ func eachText(value any, visit func(text string)) {
 	}
 }
 
-// kindsIn are the kinds of objects.
+// kindsIn returns the kinds of all objects.
 func kindsIn(all []*object) map[kschema.GroupVersionKind]bool {
 	kinds := map[kschema.GroupVersionKind]bool{}
 	for _, o := range all {
@@ -175,7 +175,7 @@ func kindsIn(all []*object) map[kschema.GroupVersionKind]bool {
 	return kinds
 }
 
-// judge judges all objects by the schemas of their kinds, side by side.
+// judge checks all objects against the schemas of their kinds, concurrently.
 func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVersionKind]bool, all []*object) error {
 	s.Prepare(ctx, slices.Collect(maps.Keys(kinds)))
 	group, ctx := errgroup.WithContext(ctx)
@@ -188,8 +188,8 @@ func (r *run) judge(ctx context.Context, s *schemas, kinds map[kschema.GroupVers
 	return group.Wait()
 }
 
-// judgeChunk judges some objects. If an earlier process died while it judged them, it judges them one by one, without the object that
-// killed the process.
+// judgeChunk checks some objects. If an earlier process died while it checked them, judgeChunk checks them one by one, without the object
+// that killed the process.
 func (r *run) judgeChunk(ctx context.Context, s *schemas, chunk []*object) error {
 	many, end, err := confine.BeginMany(ctx, fmt.Sprintf("%d objects, from %s on", len(chunk), chunk[0].name()))
 	defer end()
@@ -210,7 +210,7 @@ func (r *run) judgeChunk(ctx context.Context, s *schemas, chunk []*object) error
 	return nil
 }
 
-// refuse reports an object that is not judged.
+// refuse reports that an object is not checked.
 func (o *object) refuse(why error) {
 	o.findings = diag.Findings{o.at("", RuleLimit, why.Error(), "")}
 }
@@ -225,7 +225,7 @@ func (o *object) judgeAlone(ctx context.Context, s *schemas, like *accepted) {
 	o.judge(ctx, s, like)
 }
 
-// name tells an object from all others.
+// name is a unique name of the object.
 func (o *object) name() string {
 	text := fmt.Sprintf("the object %s (%s:%d)", o.ID(), o.Source.File, o.Source.Line)
 	if len(o.Targets) > 0 {
@@ -274,7 +274,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 			fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
 	}
 	gvk := o.gvk()
-	open := bytes.Contains(o.JSON, []byte("${")) // values that only the cluster knows
+	open := bytes.Contains(o.JSON, []byte("${")) // it has variables, whose values only the cluster knows
 	for _, p := range problems {
 		if p.Type == schema.Required && o.content != nil && !s.HasCRD(o.gvk().Group, o.gvk().Kind) {
 			continue // it may be a patch
@@ -297,8 +297,8 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	}
 }
 
-// gone is what to write in the place of a version of one of Kubernetes' own kinds that is gone where the object is applied; "" where it is
-// served, or a CRD makes it.
+// gone is the hint about an API version that the Kubernetes version of the object's cluster no longer serves. It is "" if the cluster
+// serves the version, or if a CRD declares it.
 func (o *object) gone(s *schemas) string {
 	gvk := o.gvk()
 	if minor, hint := schema.Gone(gvk); minor > 0 && !s.HasCRD(gvk.Group, gvk.Kind) && schema.GoneAt(gvk, s.kubernetesOf(o)) {
@@ -307,7 +307,8 @@ func (o *object) gone(s *schemas) string {
 	return ""
 }
 
-// withoutSOPS is an object without the fields that SOPS adds, and without its encrypted values. It is nil if nothing can be judged then.
+// withoutSOPS returns an object without the fields that SOPS adds, and without encrypted values. It returns nil if nothing is left to
+// check.
 func withoutSOPS(content map[string]any) map[string]any {
 	if _, encrypted := content["sops"]; !encrypted {
 		return content
@@ -344,7 +345,8 @@ func ruleOfProblem(t schema.Type) string {
 	return RuleValue
 }
 
-// at is a finding about a field of the object: at the field, where it stands in the repo, else at the HelmRelease whose chart makes it.
+// at returns a finding about a field of the object. The finding points at the field if the repo has the object, or else at the HelmRelease
+// whose chart makes the object.
 func (o *object) at(field, rule, summary, hint string) diag.Finding {
 	text := o.Kind + " " + o.Name + ": "
 	if field != "" {
@@ -362,7 +364,7 @@ func (o *object) at(field, rule, summary, hint string) diag.Finding {
 	return f
 }
 
-// unnamed is a text without the names of the object, which tell it from others of which the same is said.
+// unnamed returns a text without the object's names, so that texts about several objects can be compared.
 func (o *object) unnamed(text string) string {
 	for _, name := range []string{o.Namespace, o.Name} {
 		if name != "" {
@@ -372,7 +374,7 @@ func (o *object) unnamed(text string) string {
 	return text
 }
 
-// replaceWord puts … in the place of a word of a text.
+// replaceWord replaces a word of a text with ….
 func replaceWord(text, word string) string {
 	inWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	var b strings.Builder

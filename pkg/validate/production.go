@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// gitRef is what a GitRepository points at.
+// gitRef is spec.ref of a GitRepository.
 type gitRef struct {
 	Branch string `json:"branch"`
 	Tag    string `json:"tag"`
@@ -20,7 +20,7 @@ type gitRef struct {
 	Name   string `json:"name"`
 }
 
-// gitSource reads a GitRepository. false: its schema says what is wrong.
+// gitSource reads a GitRepository. ok is false if a field has a wrong type, which its schema reports.
 func (o *object) gitSource() (url string, ref gitRef, ok bool) {
 	var repo struct {
 		Spec struct {
@@ -37,7 +37,7 @@ const (
 	tagsPrefix  = "refs/tags/"
 )
 
-// plain is the ref without a name, which source-controller prefers to all but a commit.
+// plain is the ref with the field that source-controller uses. It prefers a name to all other fields but a commit.
 func (r gitRef) plain() gitRef {
 	if r.Name == "" {
 		return r
@@ -51,11 +51,11 @@ func (r gitRef) plain() gitRef {
 	return out
 }
 
-// moves says that whoever follows it follows every push.
+// moves tells whether the source moves with every push.
 func (r gitRef) moves() bool { return r.Tag == "" && r.SemVer == "" && r.Commit == "" }
 
-// production looks at the sources that lead round the channels: that of a workload cluster's own Flux, and one of another name for the
-// fleet repo. A source of a channel itself is looked at where the management cluster has it.
+// production checks the sources that could bypass the channels: the source of a workload cluster's own Flux, and sources of other names for
+// the fleet repo. The sources of the channels are checked on the management cluster.
 func (c *channelCheck) production(all []*object, clusters []*cluster) {
 	environments := map[place]string{}
 	for _, cl := range clusters {
@@ -69,7 +69,7 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 				e = o.Environment
 			}
 			env, ok := c.fleet.Environment(e)
-			// A fleet without tags has nothing else to follow, and before its first tag a channel has not either.
+			// A fleet without tags has only branches to follow, and so has a channel before its first tag.
 			if ok && env.IsProduction() && tags && !c.waits(p.mgmt, c.fleet.ChannelOf(e)) {
 				return e
 			}
@@ -119,7 +119,7 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 	}
 }
 
-// isOwn tells whether a URL is a URL of the fleet repo, in any spelling.
+// isOwn tells whether a URL is one of the fleet repo's, in any spelling.
 func isOwn(own []string, url string) bool {
 	return slices.ContainsFunc(own, func(mine string) bool { return mine == url || v1alpha1.SameRepository(mine, url) })
 }
@@ -130,7 +130,7 @@ func onBranch(environment string) string {
 
 const promotePuts = "`fleetctl promote` puts it at a tag"
 
-// ownURLs are the URLs of the fleet repo.
+// ownURLs returns the URLs of the fleet repo.
 func (c *channelCheck) ownURLs(all []*object) []string {
 	urls := []string{c.fleet.Spec.Git.URL}
 	for _, o := range all {

@@ -18,8 +18,8 @@ const (
 	keepAnnotation      = "helm.sh/resource-policy"
 )
 
-// checkProtection looks at clusters as Flux gets them: a patch of an environment may take away what stands in the cluster's file, and a
-// chart may make a Cluster that goes with its release.
+// checkProtection checks the prune protection of clusters as Flux applies them. A patch of an environment may remove the annotation that
+// the cluster's file has, and a chart may make a Cluster that Helm deletes with the release.
 func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings {
 	files, folders := map[string]*cluster{}, map[string]*cluster{}
 	for _, c := range clusters {
@@ -86,24 +86,24 @@ func (r *run) unpruned() map[ownerOn]bool {
 	return out
 }
 
-// manifestHomes are the namespaces of clusters that stand in no folder of the layout, each with one of them.
+// manifestHomes returns the namespaces of clusters that are in no folder of the layout, each with the name of one such cluster.
 func (r *run) manifestHomes() map[known]string {
 	homes := map[known]string{}
 	for _, o := range r.rendered.Objects {
-		if isManifestCluster(o) && (&object{Object: o}).isProtected() { // else the Cluster itself is the finding
+		if isManifestCluster(o) && (&object{Object: o}).isProtected() { // otherwise the finding is about the Cluster
 			homes[known{place: (&object{Object: o}).places()[0], name: o.Namespace}] = o.Cluster
 		}
 	}
 	return homes
 }
 
-// isManifestCluster tells of a Cluster that it stands in no folder of the layout.
+// isManifestCluster tells whether an object is a Cluster that is in no folder of the layout.
 func isManifestCluster(o *render.Object) bool {
 	return render.IsCluster(o) && len(o.Targets) == 0 && o.Environment == "" && o.Cluster == render.ClusterID(o.Namespace, o.Name)
 }
 
-// patchedAway is a finding at the protection that stands in the repo, and that Flux does not get; none where it does not stand there
-// either, which was said. A patch that takes all annotations takes what tells where an object comes from along.
+// patchedAway reports a protection that the repo has and that a patch takes away. If the repo has no protection either, that is a finding
+// of its own. A patch that removes all annotations also removes those that tell where an object comes from.
 func (c *cluster) patchedAway(o *object) diag.Findings {
 	for _, d := range c.file.documents {
 		if kindOf(d) != o.Kind || nameOf(d.object) != o.Name {
@@ -121,7 +121,7 @@ func (c *cluster) patchedAway(o *object) diag.Findings {
 	return nil
 }
 
-// isProtected tells whether an object stays when it leaves Git, or when the release that makes it is uninstalled.
+// isProtected tells whether an object stays when it is removed from Git, or when the release that made it is uninstalled.
 func (o *object) isProtected() bool {
 	_, text, _ := o.Metadata()
 	var metadata struct {
@@ -134,7 +134,7 @@ func (o *object) isProtected() bool {
 	if o.Template != "" {
 		return strings.EqualFold(strings.TrimSpace(metadata.Annotations[keepAnnotation]), "keep")
 	}
-	// As in kustomize-controller: labels count, too, and an object that it does not reconcile is not pruned.
+	// As in kustomize-controller, labels count as well, and an object that is not reconciled is not pruned.
 	for _, marks := range []map[string]string{metadata.Annotations, metadata.Labels} {
 		if strings.EqualFold(marks[pruneAnnotation], "disabled") || strings.EqualFold(marks[reconcileAnnotation], "disabled") {
 			return true
@@ -143,7 +143,8 @@ func (o *object) isProtected() bool {
 	return false
 }
 
-// unprotectedCluster is a finding where the Cluster is declared: in a chart's template, once for all that it makes.
+// unprotectedCluster is the finding at the declaration of a Cluster. For a template of a chart there is one finding for all Clusters that
+// it makes.
 func (r *run) unprotectedCluster(o *object) diag.Finding {
 	if o.Template == "" {
 		return o.at("metadata.annotations."+pruneAnnotation, RulePrune, "the Cluster has no prune protection: Flux deletes it when it leaves Git",

@@ -18,17 +18,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
-// callCRDs is what the process that validates asks who started it: it has no network itself.
+// callCRDs is the question of the confined process, which has no network, to the process that started it.
 const (
 	callCRDs = "crds"
-	// callBundled asks which providers the bundle has.
+	// callBundled is the question which providers the bundle has.
 	callBundled = "bundled"
 )
 
-// provided is the answer.
+// provided is the answer to callCRDs.
 type provided struct {
 	CRDs []byte
-	// Failed says why there are none. Mismatch is it where they are not what fleet.lock knows.
+	// Failed says why the answer has no CRDs. Mismatch is the error if the CRDs are not those of fleet.lock.
 	Failed, Hint string
 	Mismatch     *v1alpha1.DigestError
 }
@@ -56,7 +56,7 @@ func askCRDs(ctx context.Context, wanted v1alpha1.LockedComponent) ([]byte, erro
 	return p.CRDs, nil
 }
 
-// askBundled returns the providers whose CRDs are in the bundle; none without a bundle.
+// askBundled returns the providers whose CRDs are in the bundle. Without a bundle it returns none.
 func (r *run) askBundled(ctx context.Context) ([]v1alpha1.LockedComponent, error) {
 	if r.opts.Bundle == "" {
 		return nil, nil
@@ -69,7 +69,7 @@ func (r *run) askBundled(ctx context.Context) ([]v1alpha1.LockedComponent, error
 	return out, gob.NewDecoder(bytes.NewReader(text)).Decode(&out)
 }
 
-// provider gets what the process that validates asks for.
+// provider answers the questions of the confined process.
 type provider struct {
 	opts Options
 	dir  string
@@ -89,8 +89,8 @@ func (p *provider) bundled(ctx context.Context, _ []byte) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// answer answers callCRDs. It gives the CRDs of the providers that fleet.yaml names, or those of the bundle where there is no fleet.yaml.
-// It fetches nothing else, whatever the question.
+// answer answers callCRDs. It gives only the CRDs of providers that fleet.yaml names, or without a fleet.yaml those of providers in the
+// bundle. It fetches nothing else, because the confined process may have been taken over.
 func (p *provider) answer(ctx context.Context, question []byte) ([]byte, error) {
 	var wanted v1alpha1.LockedComponent
 	if err := gob.NewDecoder(bytes.NewReader(question)).Decode(&wanted); err != nil {
@@ -136,7 +136,8 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 	return keep.Fetch(ctx, reader, wanted, lock)
 }
 
-// mayRead refuses a provider that neither fleet.yaml names nor, where there is no fleet.yaml, the bundle has.
+// mayRead returns an error for a provider that fleet.yaml does not name. Without a fleet.yaml, it returns an error for a provider that the
+// bundle does not have.
 func (p *provider) mayRead(ctx context.Context, fleet *v1alpha1.Fleet, wanted v1alpha1.LockedComponent) error {
 	if fleet != nil {
 		if !slices.Contains(components.Providers(fleet), wanted) {
@@ -151,7 +152,8 @@ func (p *provider) mayRead(ctx context.Context, fleet *v1alpha1.Fleet, wanted v1
 	return err
 }
 
-// declared is what fleet.yaml and fleet.lock say; nil where there is none. A lock that cannot be read is none, which is reported elsewhere.
+// declared reads fleet.yaml and fleet.lock. A missing file is nil, and so is a fleet.lock that cannot be read, which is a finding of its
+// own.
 func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
 	fleet, err := v1alpha1.Load(filepath.Join(p.dir, v1alpha1.FileName))
 	if errors.Is(err, fs.ErrNotExist) && p.opts.Bundle != "" {
@@ -162,12 +164,12 @@ func (p *provider) declared() (*v1alpha1.Fleet, *v1alpha1.Lock, error) {
 	}
 	lock, err := v1alpha1.LoadLock(filepath.Join(p.dir, v1alpha1.LockFileName))
 	if err != nil {
-		return fleet, nil, nil //nolint:nilerr // there is none, or it is reported where it stands
+		return fleet, nil, nil //nolint:nilerr // it is missing, or another finding reports it
 	}
 	return fleet, lock, nil
 }
 
-// components is the reader of the run: it is made where the first provider needs it, since a bundle has to be unpacked.
+// components returns the reader of this run. The first call makes it, because it may have to unpack a bundle.
 func (p *provider) components(ctx context.Context) (*components.Reader, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

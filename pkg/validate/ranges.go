@@ -11,13 +11,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// versionRange is a field of a Flux object with a range of versions, which no schema can check: Flux reads it with the library that is
-// asked here.
+// versionRange is a field of a Flux object with a range of versions. No schema can check it. checkRanges uses the library with which Flux
+// reads it.
 type versionRange struct {
 	path string
-	// over are fields beside it: where one of them is given, Flux does not look at the range.
+	// over are fields beside it. If one of them is set, Flux ignores the range.
 	over []string
-	// from is the field with the kind of the source, where only some have versions.
+	// from is the field with the kind of the source, if only some kinds have versions.
 	from string
 }
 
@@ -29,7 +29,8 @@ var versionRanges = map[string][]versionRange{
 	"ImagePolicy":   {{path: "spec.policy.semver.range"}},
 }
 
-// checkRanges reports what is no range of versions. Charts of a Git repository or a bucket have one version: Flux ignores the field there.
+// checkRanges reports fields that are no ranges of versions. A chart from a Git repository or a bucket has one version, so Flux ignores the
+// field there.
 func checkRanges(o *object, content map[string]any) diag.Findings {
 	group := groupOf(o)
 	if !strings.HasSuffix(group, ".toolkit.fluxcd.io") {

@@ -8,25 +8,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// reference is what one object says of another one: that it is there.
+// reference is a field in which one object refers to another object.
 type reference struct {
 	rule                  string
 	kind, namespace, name string
-	// group is that of the kind, where several may have a kind of that name.
+	// group is the API group of the kind, if several groups may have a kind of this name.
 	group string
-	// field is where it is said.
+	// field is the path of the field.
 	field string
-	// doubtful: it may well be made by hand, so its absence is a warning.
+	// doubtful: the other object may well be made by hand, so its absence is only a warning.
 	doubtful bool
-	// role is what Cluster API expects there.
+	// role is the role of the other object in Cluster API.
 	role role
-	// port is the port of a Service that the reference names, and portField the field with this name.
+	// port is the name or number of the Service's port, and portField is the field with it.
 	port, portField string
-	// workers are the classes that a Cluster asks its ClusterClass for.
+	// workers are the classes of workers in the ClusterClass that a Cluster uses.
 	workers []worked
 }
 
-// referencesOf are the references of an object that can be followed in the repo.
+// referencesOf returns the references and selectors of an object that can be followed in the repo.
 func referencesOf(o *object, content map[string]any) ([]reference, []selection) {
 	c := &referrer{object: o, fields: content}
 	group := groupOf(o)
@@ -55,8 +55,7 @@ func (c *referrer) add(rule, kind, namespace, name, field string) {
 	c.put(reference{rule: rule, kind: kind, namespace: namespace, name: name, field: field})
 }
 
-// put adds a reference that names something: what is not filled in says nothing. It leads into the object's own namespace where it names
-// none.
+// put adds a reference, unless it has no name or a name with a variable. Without a namespace it leads into the object's own namespace.
 func (c *referrer) put(ref reference) {
 	if ref.name == "" || strings.Contains(ref.name+ref.namespace+ref.kind, "${") {
 		return
@@ -105,7 +104,7 @@ func (c *referrer) flux() {
 	}
 }
 
-// from adds the ConfigMaps and Secrets that values come from.
+// from adds the references to the ConfigMaps and Secrets with values.
 func (c *referrer) from(name string, path ...string) {
 	for i, from := range c.fields.List(path...) {
 		if optional, _ := from["optional"].(bool); optional {
@@ -126,17 +125,17 @@ func (c *referrer) dependsOn() {
 	}
 }
 
-// sayInComment is the part of a hint that is for a file which is there.
+// sayInComment is the part of a hint that only helps for an existing file.
 const sayInComment = "; where something else makes it, say so in a comment: # fleetctl:ignore "
 
-// WithoutComment is a hint without its advice to write a comment: for a finding in a file that is not written.
+// WithoutComment returns a hint without the advice to write a comment, for a finding in a file that does not exist yet.
 func WithoutComment(hint string) string {
 	hint, _, _ = strings.Cut(hint, sayInComment)
 	return hint
 }
 
-// missing is the finding about a reference that leads nowhere. elsewhere says that something outside of this repo may make the named
-// object.
+// missing returns the finding about a reference to an object that does not exist. elsewhere says that the object may be made outside of
+// this repo.
 func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
 	name := ref.name
 	if ref.namespace != "" {
@@ -166,13 +165,13 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 	return f
 }
 
-// isTypo tells whether somebody who wrote a name meant the nearest one, and not another one that is made elsewhere: names with a word more
-// or less are names of different things.
+// isTypo tells whether name is a misspelling of nearest, and not the name of another object that is made elsewhere. Names that differ by a
+// whole word are names of different objects.
 func isTypo(name, nearest string) bool {
 	return nearest != "" && (isHashed(name, nearest) || max(len(name)-len(nearest), len(nearest)-len(name)) <= 2)
 }
 
-// isHashed tells whether a name is another one with the hash that generators of kustomize put behind it.
+// isHashed tells whether with is name and the hash that generators of kustomize append.
 func isHashed(name, with string) bool {
 	hash, ok := strings.CutPrefix(with, name+"-")
 	return ok && len(hash) == 10 && strings.Trim(hash, "abcdefghijklmnopqrstuvwxyz0123456789") == ""

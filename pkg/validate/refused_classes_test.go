@@ -50,7 +50,7 @@ spec:
 			`patches: [{name: a, external: {generatePatchesExtension: x}, definitions: [{selector: {` + plane + `}}]}]`,
 			"together with definitions",
 		},
-		{patch(machines+`{}`, add), "says of nothing"},
+		{patch(machines+`{}`, add), "selects no part"},
 		{patch(machines+`{infrastructureCluster: true}`, add), "no such template"},
 		{patch(strings.Replace(plane, "v1beta2", "v1beta1", 1), add), "the control plane of this class has no such template"},
 		{patch(machines+`{machineDeploymentClass: {names: [gpu]}}`, add), "no class gpu of machineDeployments"},

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/refused"
 )
 
-// checkRefused reports what the API server, or the provider of an object, refuses although the schema of the object accepts it. It judges
-// only the objects that Flux applies, since a file may be a patch.
+// checkRefused reports content that the schema of an object accepts, but that the API server or the object's provider refuses. It checks
+// only the objects that Flux applies, because a file may be a patch.
 func checkRefused(o *object, content map[string]any) diag.Findings {
 	if o.content != nil {
 		return nil

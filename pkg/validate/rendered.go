@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// renderedRules are the rules that a renderer's findings are about.
+// renderedRules maps the renderer's rules to rules of this package.
 var renderedRules = map[string]string{
 	render.RuleScreen: RuleLimit, render.RuleLimits: RuleLimit, render.RuleSyntax: RuleSyntax, render.RuleDecode: RuleType,
 	render.RulePath:   RuleMissingPath,
@@ -34,7 +34,7 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 			if f.Severity == diag.SeverityError {
 				told[f.File] = true
 			}
-			if f.Rule == RuleDuplicateName { // of its objects each is made twice
+			if f.Rule == RuleDuplicateName { // each of its objects is made twice
 				twice[f.File] = true
 			}
 		}
@@ -45,7 +45,7 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 		found, takes := f.Rule, takesFolder(f, releases)
 		rule := cmp.Or(renderedRules[found], found)
 		switch {
-		case f.Rule == render.RuleChartRef: // checkReferences tells of it, with the line
+		case f.Rule == render.RuleChartRef: // checkReferences reports it, with the line
 			continue
 		case (rule == RuleValue || rule == RuleHelm || rule == RuleMissingPath) && told[f.File],
 			rule == RuleConflict && twice[f.File], r.brokenAt(f):
@@ -75,7 +75,7 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 	return append(out, chartsElsewhere(charts)...)
 }
 
-// toldByField leaves out what the renderer says of an object that it could not read, where the object's schema tells of the field.
+// toldByField drops the renderer's findings about objects that it could not read, if the objects' schemas report the field.
 func (r *run) toldByField(findings diag.Findings, objects []*object) diag.Findings {
 	told := map[render.Source]bool{}
 	for _, o := range objects {
@@ -88,14 +88,15 @@ func (r *run) toldByField(findings diag.Findings, objects []*object) diag.Findin
 	})
 }
 
-// saidTogether tells whether a finding is said once with others like it: in a repo with its own layout, where nobody has silenced any.
+// saidTogether tells whether a finding may be merged with others like it. That is so in a repo with its own layout, for files that are not
+// excluded and have no comments that silence rules.
 func (r *run) saidTogether(f diag.Finding) bool {
 	file := r.tree.byPath[f.File]
 	_, excluded := r.exclusion.Of(f.File)
 	return r.isForeign() && !excluded && file != nil && len(file.ignores) == 0
 }
 
-// chartsElsewhere says once of all HelmReleases whose charts are not in the repo that what these charts make is not checked.
+// chartsElsewhere merges the findings about HelmReleases whose charts are not in the repo, and whose objects are therefore not checked.
 func chartsElsewhere(all diag.Findings) diag.Findings {
 	if len(all) < 2 {
 		return all
@@ -109,7 +110,7 @@ func chartsElsewhere(all diag.Findings) diag.Findings {
 	return diag.Findings{f}
 }
 
-// said is what a finding says, and where.
+// said is the summary of a finding, with its place.
 type said struct {
 	file          string
 	line          int
@@ -118,7 +119,8 @@ type said struct {
 
 func sayingOf(f diag.Finding) said { return said{f.File, f.Line, f.Rule, f.Summary} }
 
-// brokenAt tells whether a finding is about a file that cannot be read, or a folder with one: that was said where it is.
+// brokenAt tells whether a finding is about a file that cannot be read, or about a folder with such a file. Another finding reports the
+// file.
 func (r *run) brokenAt(f diag.Finding) bool {
 	dirs := []string{path.Dir(f.File)}
 	for _, k := range r.rendered.Kustomizations {
@@ -139,7 +141,7 @@ func (r *run) brokenAt(f diag.Finding) bool {
 	return false
 }
 
-// unbuilt are the rules of the renderer by which the objects of a whole folder are missing.
+// unbuilt are the rules of the renderer that mean that the objects of a whole folder are missing.
 var unbuilt = []string{
 	render.RuleScreen, render.RuleSyntax, render.RuleDecode, render.RulePath, render.RuleRemote, render.RuleField,
 	render.RuleKustomize, render.RuleTwice, render.RuleIncomplete,
@@ -151,8 +153,8 @@ func (r *run) lacksObjects() bool {
 	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return takesFolder(f, releases) })
 }
 
-// takesFolder tells whether the objects of a whole folder are missing for what a finding of the renderer is about. A HelmRelease that
-// cannot be read takes nothing but the objects of its chart away.
+// takesFolder tells whether the objects of a whole folder are missing because of the fault that a finding of the renderer reports. If a
+// HelmRelease cannot be read, only the objects of its chart are missing.
 func takesFolder(f diag.Finding, releases map[render.Source]bool) bool {
 	return (f.Severity == diag.SeverityError || f.Rule == render.RuleIncomplete) && slices.Contains(unbuilt, f.Rule) &&
 		!releases[render.Source{File: f.File, Line: f.Line}]

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// place is a cluster: a management cluster, or a workload cluster that it makes.
+// place is a cluster: a management cluster, or one of its workload clusters.
 type place struct{ mgmt, target string }
 
 func (p place) String() string {
@@ -21,20 +21,20 @@ func (p place) String() string {
 	return "cluster " + p.target
 }
 
-// known is an object of a place, as references name it.
+// known identifies an object of a place, as references do.
 type known struct {
 	place                 place
 	kind, namespace, name string
-	// group is that of the kind, for references that say it.
+	// group is the API group of the kind, for references that have it.
 	group string
 }
 
-// in is what a reference leads to, in a place.
+// in returns the object that a reference leads to, in a place.
 func (r reference) in(p place) known {
 	return known{place: p, group: r.group, kind: r.kind, namespace: r.namespace, name: r.name}
 }
 
-// referable are the objects that are chosen, by what references with a group name them in each of their places.
+// referable returns the chosen objects in each of their places, as references with a group identify them.
 func referable(all []*object, chosen func(*object) bool) map[known]*object {
 	out := map[known]*object{}
 	for _, o := range all {
@@ -52,35 +52,35 @@ func referable(all []*object, chosen func(*object) bool) map[known]*object {
 // groupKind is a kind that references lead to.
 type groupKind struct{ group, kind string }
 
-// resolver knows which objects there will be where.
+// resolver knows which objects will exist in which place.
 type resolver struct {
 	run     *run
 	objects map[known]bool
 	names   map[known][]string // by a known without a name
 	// clusters are the workload clusters, by their namespace.
 	clusters map[known]bool
-	// opaque are the places that something is applied to that is not in the repo.
+	// opaque are the places to which objects from outside of the repo are applied.
 	opaque map[place]bool
-	// strange are the places that whole folders from elsewhere are applied to.
+	// strange are the places to which whole folders from outside of the repo are applied.
 	strange map[place]bool
-	// read are the ConfigMaps of ClusterResourceSets that were looked at.
+	// read are the ConfigMaps of ClusterResourceSets that were already checked.
 	read map[*render.Object]bool
-	// around is what surround returns.
+	// around is the result of surround.
 	around *surroundings
-	// patterns are objects of which not all of the name is known.
+	// patterns are objects whose namespace or name is known only in part.
 	patterns []known
 	// wanted are the further kinds besides the kinds that are always followed.
 	wanted map[groupKind]bool
-	// applied are all objects. named has them by their names, as soon as a reference leads nowhere.
+	// applied are all objects. named has them by their names; it is filled when the first reference leads nowhere.
 	applied []*object
 	named   map[known][]*object
-	// owners are the objects that Cluster API gives to one owner, with the first that claims each.
+	// owners maps each object that can have one owner in Cluster API to the first object that claims it.
 	owners map[known]*object
-	// lacks is what findings say is missing.
+	// lacks maps findings to the missing objects.
 	lacks map[said]known
 }
 
-// followed are the kinds that are looked for.
+// followed are the kinds of which resolver knows all objects.
 var followed = map[string]bool{
 	"Namespace": true, "Secret": true, "ConfigMap": true, "GitRepository": true, "HelmRepository": true, "OCIRepository": true, "Bucket": true,
 	"HelmChart": true, "Kustomization": true, "HelmRelease": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true,
@@ -100,8 +100,8 @@ func (o *object) places() []place {
 	return out
 }
 
-// checkReferences reports what objects refer to and is not there. Objects that nothing applies are left out: where they would be applied is
-// not known.
+// checkReferences reports references to missing objects. It ignores objects that nothing applies, because it is not known in which place
+// they would be.
 func (r *run) checkReferences(all []*object) diag.Findings {
 	s := &resolver{
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
@@ -125,7 +125,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 	}
 	s.findOpaque()
 	var out diag.Findings
-	// Else what is missing may be in a file that cannot be read, or in a folder that does not build.
+	// Otherwise the missing object may be in a file that cannot be read, or in a folder that does not build.
 	if !r.tree.isBroken() && !r.lacksObjects() {
 		for _, o := range applied {
 			out = append(out, s.check(o)...)
@@ -161,7 +161,7 @@ func (s *resolver) learn(o *object) {
 	}
 }
 
-// makes returns the object itself, and the objects that its controller makes of it.
+// makes returns the object itself and, for a HelmRelease, the namespace that it makes.
 func makes(o *object) []known {
 	switch {
 	case o.Kind == "HelmRelease":
@@ -195,7 +195,7 @@ func (o *object) createsNamespace() string {
 	return says.Spec.TargetNamespace
 }
 
-// findOpaque notes where charts and sources from elsewhere are applied: they may bring namespaces along.
+// findOpaque finds the places to which charts and sources from outside of the repo are applied. They may make namespaces.
 func (s *resolver) findOpaque() {
 	for _, rel := range s.run.rendered.Releases {
 		if !rel.Rendered {
@@ -220,7 +220,7 @@ func (s *resolver) findOpaque() {
 	}
 }
 
-// check reports the references of one object that lead nowhere, and its namespace.
+// check reports the references of one object that lead nowhere, and its namespace if that is missing.
 func (s *resolver) check(o *object) diag.Findings {
 	var out diag.Findings
 	refs := o.refs
@@ -269,11 +269,11 @@ func (s *resolver) check(o *object) diag.Findings {
 	return out
 }
 
-// systemNamespaces are there on every cluster, or come with the providers' components.
+// systemNamespaces exist in every cluster, or come with the components of providers.
 var systemNamespaces = regexp.MustCompile(
 	`^(default|kube-system|kube-public|kube-node-lease|flux-system|cert-manager|ca[a-z0-9-]*-system)$`)
 
-// there tells whether what a reference names will be at a place.
+// there tells whether the object that a reference names will exist in a place.
 func (s *resolver) there(p place, ref reference) bool {
 	k := ref.in(p)
 	switch {
@@ -297,8 +297,8 @@ func (s *resolver) there(p place, ref reference) bool {
 	return false
 }
 
-// madeSecret tells of Secrets that are not in the repo and will be there: what fleetctl makes of a source's credentials and of the fleet's
-// key, and the kubeconfigs that Cluster API makes.
+// madeSecret tells whether a Secret that the repo does not have will be made: by fleetctl for the credentials of a source and for the
+// fleet's key, by Cluster API for a cluster, or by the provider of Azure.
 func (s *resolver) madeSecret(p place, ref reference) bool {
 	if ref.namespace == "flux-system" && (ref.name == "flux-system" || ref.name == "sops-age") {
 		return true
@@ -321,7 +321,7 @@ func (s *resolver) madeSecret(p place, ref reference) bool {
 	return false
 }
 
-// isChannel tells whether a source is that of a channel: the first promotion writes it.
+// isChannel tells whether a source is the source of a channel. The first promotion writes it.
 func (s *resolver) isChannel(name string) bool {
 	for _, c := range s.run.fleet.Channels() {
 		if c.Source() == name {
@@ -331,7 +331,7 @@ func (s *resolver) isChannel(name string) bool {
 	return false
 }
 
-// isOne tells whether an object is one of a pattern.
+// isOne tells whether an object matches a pattern.
 func (k known) isOne(pattern known) bool {
 	return k.place == pattern.place && k.kind == pattern.kind && isLike(pattern.namespace, k.namespace) && isLike(pattern.name, k.name)
 }

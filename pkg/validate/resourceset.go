@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// checkResources reports texts of a ConfigMap that a ClusterResourceSet applies and that are no objects. Cluster API says so in a condition
-// of the ClusterResourceSet, and applies nothing of the ConfigMap.
+// checkResources reports texts that are no objects in a ConfigMap that a ClusterResourceSet applies. Cluster API then applies nothing of
+// the ConfigMap, and reports it in a condition of the ClusterResourceSet.
 func (s *resolver) checkResources(p place, o *object, ref reference) (out diag.Findings) {
 	if o.Kind != "ClusterResourceSet" || ref.kind != "ConfigMap" {
 		return nil
@@ -28,7 +28,7 @@ func (s *resolver) checkResources(p place, o *object, ref reference) (out diag.F
 		}
 		s.read[found.Object] = true
 		var content map[string]any
-		_ = kjson.Unmarshal(found.JSON, &content) // which its schema says
+		_ = kjson.Unmarshal(found.JSON, &content) // its schema reports wrong types
 		data := mapping.Fields(content).In("data")
 		for _, name := range slices.Sorted(maps.Keys(data)) {
 			text, _ := data[name].(string)

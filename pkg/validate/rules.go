@@ -1,5 +1,5 @@
-// Package validate tells everything about a fleet repo that a reviewer cannot see: it reads every file once, builds what Flux
-// would build, judges every object by the schema of its kind, and holds the repo to the rules of its layout. It needs no cluster.
+// Package validate finds the faults of a fleet repo that a reviewer does not see. It reads every file once, builds what Flux would build,
+// checks every object against the schema of its kind, and checks the rules of the layout. It needs no cluster.
 package validate
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// The rules. Those of fleet.yaml have the same names where they say the same.
+// The rules. A rule that also holds for fleet.yaml has the same name there.
 const (
 	RuleSyntax         = v1alpha1.RuleSyntax
 	RuleLimit          = v1alpha1.RuleLimit
@@ -77,12 +77,12 @@ type rule struct {
 	ID       string
 	Severity diag.Severity
 	Summary  string
-	// check reports the rule in a fleet that is rendered and judged. It may report other rules of the list, too, which then have no check. Nor
-	// have the rules that are reported where files are read, rendered and judged.
+	// check reports faults by this rule in a judged fleet. It may report faults by other rules of the list as well, which then have no check
+	// of their own. Rules that are reported while files are read, rendered and judged have none either.
 	check func(r *run, j *judged) diag.Findings
 }
 
-// judged is a fleet that is rendered and judged by the schemas of its objects.
+// judged is a fleet that is rendered, and whose objects are checked against their schemas.
 type judged struct {
 	placed   *placement
 	renderer *render.Renderer
@@ -221,7 +221,7 @@ func rules() []rule {
 	}
 }
 
-// Rules are all rules, in the order of the documentation.
+// Rules returns all rules, in the order of the documentation.
 func Rules() []diag.Rule {
 	var out []diag.Rule
 	for _, r := range rules() {
@@ -270,7 +270,7 @@ func ruleIDs() []string {
 	return out
 }
 
-// finding is one with the severity of its rule.
+// finding returns a finding with the severity of its rule.
 func finding(rule, file string, line, column int, summary, hint string) diag.Finding {
 	return diag.Finding{Severity: severityOf(rule), Rule: rule, File: file, Line: line, Column: column, Summary: summary, Hint: hint}
 }

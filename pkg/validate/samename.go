@@ -11,8 +11,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkNames reports names in one folder that macOS or Windows takes for the same: a clone there has one of the two, and a commit from this
-// clone deletes or changes the other one. What is in two such folders lands in one there, and is not reported again.
+// checkNames reports names in one folder that macOS or Windows takes for the same name. A clone there has only one of the two files, and a
+// commit from this clone deletes or changes the other one. The content of two such folders lands in one folder there, and is not reported
+// again.
 func checkNames(t *tree) (findings diag.Findings) {
 	for folder, names := range t.folders {
 		first := map[string]string{}
@@ -48,8 +49,8 @@ func (t *tree) sameName(folder, first, second string) diag.Finding {
 		"rename one of the two with `git mv`, and correct what refers to the name")
 }
 
-// foldedName is the same for names that a file system may take for one: macOS ignores case and the form of Unicode, Windows ignores case.
-// Upper case comes first because some characters, such as the long s, have no other way to the letter that they stand for.
+// foldedName returns the same text for names that a file system may take for one name: macOS ignores case and the form of Unicode, Windows
+// ignores case. It converts to upper case first, because some characters, such as the long s, become the usual letter only that way.
 func foldedName(name string) string {
 	return norm.NFC.String(strings.ToLower(strings.ToUpper(norm.NFD.String(name))))
 }

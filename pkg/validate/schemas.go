@@ -27,25 +27,26 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// fetchTimeout bounds how long the components of one provider are waited for.
+// fetchTimeout bounds the time for getting the components of one provider.
 const fetchTimeout = time.Minute
 
-// schemas is what is known of kinds.
+// schemas has the known schemas of kinds.
 type schemas struct {
 	*schema.Set
-	// missing are the providers whose CRDs are not available: kinds that may be theirs are not reported one by one.
+	// missing are the providers whose CRDs are not available. Unknown kinds that may be theirs are not reported one by one.
 	missing  []v1alpha1.LockedComponent
 	findings diag.Findings
-	// tree has the CRDs that stand in the repo; nil where there are none.
+	// tree has the CRDs of the repo; nil if it has none.
 	tree *tree
-	// kubernetes are the versions of clusters, as far as the repo says.
+	// kubernetes has the Kubernetes versions of clusters that the repo declares.
 	kubernetes map[place]string
 }
 
-// kubernetesOf is the version of Kubernetes that an object is applied to; "" where the repo does not say.
+// kubernetesOf is the Kubernetes version of the cluster that an object is applied to; "" if the repo does not declare it.
 func (s *schemas) kubernetesOf(o *object) string { return s.kubernetes[o.places()[0]] }
 
-// versionsOf returns the Kubernetes versions of clusters: from their values, or from their objects if the repo holds them as manifests.
+// versionsOf returns the Kubernetes versions of clusters: from their values, or from their objects if the repo declares clusters by
+// manifests.
 func (r *run) versionsOf(clusters []*cluster) map[place]string {
 	out := map[place]string{}
 	for i := range r.fleet.Spec.ManagementClusters {
@@ -72,8 +73,8 @@ func (r *run) versionsOf(clusters []*cluster) map[place]string {
 	return out
 }
 
-// readSchemas gathers the CRDs of kinds: from --crds and from the repo, which includes Flux's. For kinds that are still missing it reads
-// the providers of fleet.yaml, in the versions and with the digests of fleet.lock.
+// readSchemas collects CRDs: from --crds and from the repo, which has those of Flux. For kinds that are still missing it reads the CRDs of
+// the providers of fleet.yaml, with the versions and digests of fleet.lock.
 func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKind]bool) (*schemas, error) {
 	s := newSchemas(r.opts.known)
 	for _, dir := range r.opts.CRDs {
@@ -85,7 +86,7 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 	s.addMade(r.tree, r.rendered.Objects)
 	s.addTree(r.tree)
 	wanted := components.Providers(r.fleet)
-	if r.assumed { // nothing says which providers there are: what the bundle has is the nearest
+	if r.assumed { // without a fleet.yaml, the providers of the bundle are the best guess
 		var err error
 		if wanted, err = r.askBundled(ctx); err != nil {
 			return nil, err
@@ -95,7 +96,7 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 	return s, nil
 }
 
-// newSchemas knows the kinds of Kubernetes, and the kinds of known; nil: none.
+// newSchemas returns schemas with the kinds of Kubernetes and those of known, which may be nil.
 func newSchemas(known *schema.Set) *schemas {
 	if known == nil {
 		return &schemas{Set: schema.NewSet()}
@@ -103,7 +104,8 @@ func newSchemas(known *schema.Set) *schemas {
 	return &schemas{Set: known.Clone()}
 }
 
-// addTree takes the CRDs that stand in the repo. Those in what is left out, which may be there to be wrong, win over no others.
+// addTree adds the CRDs in the files of the repo. It adds those of excluded files last, because they may be wrong on purpose, and the first
+// CRD of a kind wins.
 func (s *schemas) addTree(t *tree) {
 	s.tree = t
 	files := slices.Clone(t.files)
@@ -126,8 +128,8 @@ func (s *schemas) addTree(t *tree) {
 	}
 }
 
-// addMade takes the CRDs that are applied, as they are applied: kustomize takes a plain y for a text, other readers of YAML take it for
-// true, charts make CRDs by templates, and patches change them.
+// addMade adds the CRDs that Flux applies, as they are after rendering. kustomize reads a plain y as text while other YAML parsers read
+// true, charts make CRDs from templates, and patches change CRDs.
 func (s *schemas) addMade(t *tree, all []*render.Object) {
 	seen := map[string]bool{}
 	for _, o := range all {
@@ -139,7 +141,7 @@ func (s *schemas) addMade(t *tree, all []*render.Object) {
 		if s.AddObject(origin, o.JSON) {
 			continue
 		}
-		if f := t.byPath[origin]; f != nil && f.documents != nil { // addTree says what is wrong
+		if f := t.byPath[origin]; f != nil && f.documents != nil { // addTree reports what is wrong
 			continue
 		}
 		if _, err := s.Add(origin, o.JSON); err != nil {
@@ -148,11 +150,11 @@ func (s *schemas) addMade(t *tree, all []*render.Object) {
 	}
 }
 
-// broken reports a CRD that no API server takes, which an object was to be judged by: where the CRD stands, so that it is told once however
-// many objects there are; at the object where the CRD is not in the repo.
+// broken reports that no API server accepts the CRD of an object. The finding points at the CRD, so that there is one for all objects of
+// the kind. If the repo does not have the CRD, the finding points at the object.
 func (s *schemas) broken(o *object, err error) diag.Finding {
 	crd, ok := errors.AsType[*schema.BrokenError](err)
-	rule, hint := RuleBadCRD, "an API server refuses it, and then has no such objects"
+	rule, hint := RuleBadCRD, "an API server refuses it, and then refuses its objects"
 	if ok && crd.Unread {
 		rule, hint = RuleLimit, "objects of the kind are not judged"
 	}
@@ -169,7 +171,7 @@ func (s *schemas) broken(o *object, err error) diag.Finding {
 	return at
 }
 
-// refusedCRD reports a CRD that no API server takes, whether there are objects of its kind or not.
+// refusedCRD reports a CRD that no API server accepts, even if the repo has no object of its kind.
 func (s *schemas) refusedCRD(ctx context.Context, o *object, content map[string]any) diag.Findings {
 	if o.Kind != "CustomResourceDefinition" {
 		return nil
@@ -180,7 +182,7 @@ func (s *schemas) refusedCRD(ctx context.Context, o *object, content map[string]
 	return nil
 }
 
-// addFolder takes the CRDs below a folder of the user's, or of one file.
+// addFolder adds the CRDs of a file or of all files below a folder, from --crds.
 func (s *schemas) addFolder(name string) error {
 	found, err := s.addBelow(name)
 	if err != nil {
@@ -195,8 +197,8 @@ func (s *schemas) addFolder(name string) error {
 // maxCRDs bounds a file with CRDs, which may hold those of many providers.
 const maxCRDs = 64 << 20
 
-// addBelow takes the CRDs in a file, or below a folder, and returns how many there are. A file is opened by its own name: the confined
-// process may read what --crds names, and not the folder that a file of --crds lies in.
+// addBelow adds the CRDs of a file, or of all files below a folder, and returns their number. It opens a file by its own path, because the
+// confined process may read the file that --crds names, but not the folder around it.
 func (s *schemas) addBelow(name string) (found int, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -232,11 +234,12 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 	return found, err
 }
 
-// addProviders takes the CRDs of providers, fetched once and kept. One whose CRDs are not to be had is a warning, and all other rules hold.
+// addProviders adds the CRDs of providers, which are fetched once and kept. A provider whose CRDs cannot be read is a warning, and all
+// other rules are still checked.
 func (s *schemas) addProviders(ctx context.Context, r *run, wanted []v1alpha1.LockedComponent) {
 	found, errs := make([][]byte, len(wanted)), make([]error, len(wanted))
 	var group errgroup.Group
-	group.SetLimit(16) // most of it is waiting, for a network that may not be there
+	group.SetLimit(16) // most of the time is waiting for the network
 	for i, w := range wanted {
 		group.Go(func() error {
 			found[i], errs[i] = askCRDs(ctx, w)
@@ -254,7 +257,7 @@ func (s *schemas) addProviders(ctx context.Context, r *run, wanted []v1alpha1.Lo
 	}
 }
 
-// unavailable reports a provider whose CRDs are not to be had.
+// unavailable reports a provider whose CRDs cannot be read.
 func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error) {
 	s.missing = append(s.missing, wanted)
 	if mismatch, ok := errors.AsType[*v1alpha1.DigestError](err); ok {
@@ -270,7 +273,7 @@ func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error
 		"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
 }
 
-// needs tells whether there are objects of kinds that nothing is known of and that may be a provider's.
+// needs tells whether the fleet has objects of unknown kinds that may be the provider's.
 func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersionKind]bool) bool {
 	for k := range kinds {
 		if !s.Knows(k.Group, k.Kind) && mayBeOf(p, k) {
@@ -280,13 +283,13 @@ func (s *schemas) needs(p v1alpha1.LockedComponent, kinds map[kschema.GroupVersi
 	return false
 }
 
-// kindsOf are how the kinds of the well-known providers begin, or their group.
+// kindsOf maps well-known providers to the beginnings of their kinds, or to their API groups.
 var kindsOf = map[string][]string{
 	"aws": {"AWS", "ROSA", "EKS", "Nodeadm"}, "azure": {"Azure", "ASO", ".azure.com"}, "gcp": {"GCP"}, "vsphere": {"VSphere"},
 	"docker": {"Docker", "Dev", "InMemory"},
 }
 
-// mayBeOf tells whether a kind may be one that a provider brings along.
+// mayBeOf tells whether a kind may be a kind of a provider.
 func mayBeOf(p v1alpha1.LockedComponent, k kschema.GroupVersionKind) bool {
 	if !isProviders(k.Group) {
 		return false
@@ -309,13 +312,13 @@ func mayBeOf(p v1alpha1.LockedComponent, k kschema.GroupVersionKind) bool {
 	case v1alpha1.ProviderControlPlane:
 		return what == "controlplane" && known
 	case v1alpha1.ProviderInfrastructure:
-		return known // some bring their own control plane along
+		return known // some infrastructure providers have kinds of control planes, too
 	case v1alpha1.ProviderIPAM, v1alpha1.ProviderAddon, v1alpha1.ProviderRuntimeExtension:
 	}
 	return true
 }
 
-// providerLine is where fleet.yaml names a provider; the first line where it is a default.
+// providerLine is the line in fleet.yaml that names a provider; the first line if the provider is a default.
 func (r *run) providerLine(wanted v1alpha1.LockedComponent) int {
 	f := r.tree.byPath[v1alpha1.FileName]
 	if f == nil || len(f.documents) == 0 {
@@ -332,7 +335,7 @@ func (r *run) providerLine(wanted v1alpha1.LockedComponent) int {
 	return 1
 }
 
-// lockLine is where fleet.lock has a component.
+// lockLine is the line in fleet.lock with a component.
 func (r *run) lockLine(wanted v1alpha1.LockedComponent) int {
 	f := r.tree.byPath[v1alpha1.LockFileName]
 	if f == nil || len(f.documents) == 0 || r.lock == nil {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// maxExpanded is how many nodes the aliases of a file may add to its written nodes.
+	// maxExpanded is how many nodes the aliases of a file may add to the nodes that are written in it.
 	maxExpanded = 100_000
 	maxDepth    = 100
 )
 
-// screen reads a YAML file as nobody else of ours does before it: what is wrong with the text, keys that are there twice, and aliases that
-// would expand to more than the memory of the machine. No document comes back where another reader would stumble.
+// screen is the first to read a YAML file. It reports syntax errors, duplicate keys, and aliases that would expand beyond the memory of the
+// machine. It returns no documents if another YAML parser would fail on the file.
 func screen(name string, content []byte) ([]*document, diag.Findings) {
 	if !utf8.Valid(content) {
 		return nil, diag.Findings{finding(RuleSyntax, name, 1, 1, "file is not UTF-8 text", "save it as UTF-8")}
@@ -56,7 +56,7 @@ func screen(name string, content []byte) ([]*document, diag.Findings) {
 	return documents, findings
 }
 
-// extents finds the lines of the documents: a comment above the first field belongs to the document below it.
+// extents finds the first and last lines of the documents. A comment above the first field belongs to the document below it.
 func extents(documents []*document, content []byte) {
 	var separators []int
 	line := 0
@@ -71,7 +71,7 @@ func extents(documents []*document, content []byte) {
 		if i+1 < len(documents) {
 			d.end = documents[i+1].start - 1
 		}
-		// A file may be hundreds of thousands of documents, so none looks at the separators of all others.
+		// A file may have hundreds of thousands of documents, so search for the separator of each.
 		below := sort.SearchInts(separators, d.node.Line)
 		if below > 0 {
 			d.start = separators[below-1]
@@ -96,7 +96,7 @@ type screener struct {
 }
 
 // measure subtracts the expansion of n from the budget. Written nodes are bounded by the size of the file, so only nodes that an alias
-// stands for count. An alias inside of its own anchor ends at the depth.
+// stands for count. The depth ends the expansion of an alias inside its own anchor.
 func (s *screener) measure(n *yaml.Node, expanded bool, depth int) bool {
 	if depth > maxDepth {
 		return false
@@ -117,7 +117,7 @@ func (s *screener) measure(n *yaml.Node, expanded bool, depth int) bool {
 	return true
 }
 
-// duplicates finds keys that a mapping has twice: which value counts depends on who reads it.
+// duplicates finds keys that a mapping has twice. YAML parsers differ in which value they use.
 func (s *screener) duplicates(n *yaml.Node) diag.Findings {
 	var out diag.Findings
 	if n.Kind == yaml.MappingNode {
@@ -135,13 +135,13 @@ func (s *screener) duplicates(n *yaml.Node) diag.Findings {
 			first[key.Value] = key.Line
 		}
 	}
-	for _, inner := range n.Content { // an alias has no content of its own: its anchor is looked at where it stands
+	for _, inner := range n.Content { // an alias has no content; its anchor is checked in its own place
 		out = append(out, s.duplicates(inner)...)
 	}
 	return out
 }
 
-// plain is what a node means in JSON's terms, as the API machinery has it: int64, float64, string, bool, nil, maps and lists.
+// plain returns the value of a node with the types of the API machinery: int64, float64, string, bool, nil, maps and lists.
 func plain(n *yaml.Node) any {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -168,7 +168,7 @@ func plain(n *yaml.Node) any {
 	return scalar(n)
 }
 
-// merge lays what `<<:` names below the fields that are there.
+// merge adds the fields that `<<:` names, unless out already has them.
 func merge(out map[string]any, value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -200,7 +200,7 @@ func scalar(n *yaml.Node) any {
 		return float64(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return n.Value // JSON has none of them
+			return n.Value // JSON cannot express these values
 		}
 		return v
 	case int64, bool, nil, string:

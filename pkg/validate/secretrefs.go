@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// secretReferences are texts that say where a secret is, and are none: something fills them in before anybody reads them. Of 1Password,
-// vals and helm-secrets, bank-vaults, argocd-vault-plugin, the clouds' stores and other programs that inject secrets.
+// secretReferences matches texts that are no secrets but references to secrets, which a program replaces later: 1Password, vals and
+// helm-secrets, bank-vaults, argocd-vault-plugin, the secret stores of clouds, and others.
 var secretReferences = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`op://[^\s/][^/\n]*/(?:[^\n]*\S)?`,
 	`(?:secret)?ref\+[a-z0-9]+://\S+`,
@@ -20,15 +20,15 @@ var secretReferences = regexp.MustCompile(`^(?:` + strings.Join([]string{
 
 var (
 	variablePattern = regexp.MustCompile(`\$\{[^}]*\}`)
-	// credentialsInURL is an address whose password is a variable, which stands as \x00 there.
+	// credentialsInURL matches an address whose password is a variable, after the variable was replaced by \x00.
 	credentialsInURL = regexp.MustCompile(`^[a-z][a-z0-9+.:-]*://[^\s:/@]*:\x00@[^\s@]+$`)
 	aWord            = regexp.MustCompile(`[\pL\pN]`)
 )
 
-// publicBlock is the first line of a key or a certificate that everybody may see.
+// publicBlock matches the first line of a public key or a certificate.
 var publicBlock = regexp.MustCompile(`^-----BEGIN ((?:[A-Z0-9]+ )*PUBLIC KEY(?: BLOCK)?|CERTIFICATE)-----\r?\n`)
 
-// isPublic tells whether a text is nothing but public keys and certificates.
+// isPublic tells whether a text consists of public keys and certificates.
 func isPublic(text string) bool {
 	if !strings.HasPrefix(text, "-----BEGIN ") {
 		return false
@@ -47,7 +47,7 @@ func isPublic(text string) bool {
 	return true
 }
 
-// isReference tells whether a text is no secret: a variable that Flux fills in, the address of a secret, or what everybody may see.
+// isReference tells whether a text is no secret: a variable that Flux fills in, a reference to a secret, or a public key or certificate.
 func isReference(text string) bool {
 	text = strings.TrimSpace(text)
 	if isVariable(text) || secretReferences.MatchString(text) || isPublic(text) {
@@ -57,7 +57,7 @@ func isReference(text string) bool {
 	return rest != text && (!aWord.MatchString(rest) || credentialsInURL.MatchString(rest))
 }
 
-// isReferenceIn tells the same of a value of a Secret, of data or stringData.
+// isReferenceIn is isReference for a value in the field data or stringData of a Secret.
 func isReferenceIn(field, text string) bool {
 	if isReference(text) {
 		return true
@@ -66,7 +66,7 @@ func isReferenceIn(field, text string) bool {
 	return field == "data" && err == nil && isReference(string(decoded))
 }
 
-// areReferences tells whether all values of a file of lines NAME=VALUE are.
+// areReferences tells whether isReference holds for all values of a file of lines NAME=VALUE.
 func areReferences(content []byte) bool {
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSpace(line)

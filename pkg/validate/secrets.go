@@ -19,13 +19,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
 
-// secretShape is the look of a secret that nothing else has.
+// secretShape describes a secret that can be recognised by its text alone.
 type secretShape struct {
 	what string
-	// has is one of the texts that each of them contains: to look for these takes a hundredth of the pattern's time.
+	// Each such secret contains one of the texts in has. Looking for these takes a hundredth of the pattern's time.
 	has     []string
 	pattern *regexp.Regexp
-	// proof, if set, looks closer at a match.
+	// proof, if set, decides whether a match is a secret.
 	proof func(match []byte) bool
 }
 
@@ -67,10 +67,10 @@ var secretShapes = []secretShape{
 	{what: "a token", has: []string{"eyJ"}, pattern: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{32,}`)},
 }
 
-// awsKeyNames are the ends of the names that people give to AWS's secret access key, in the cases that are in use.
+// awsKeyNames are the ends of usual names of AWS's secret access key, in the usual upper and lower case.
 var awsKeyNames = []string{"ccess_key", "ccess_Key", "ccesskey", "ccessKey", "CCESS_KEY", "CCESSKEY"}
 
-// isEncodedKey tells a private key from a certificate, in base64.
+// isEncodedKey tells whether a PEM block in base64 is a private key, and not a certificate.
 func isEncodedKey(match []byte) bool {
 	text, err := base64.StdEncoding.DecodeString(string(match[:len(match)&^3]))
 	return err == nil && bytes.Contains(text, []byte("PRIVATE KEY"))
@@ -108,7 +108,7 @@ func secretsIn(f *file) diag.Findings {
 			line := 1 + bytes.Count(f.content[:at[0]], []byte("\n"))
 			column := at[0] - bytes.LastIndexByte(f.content[:at[0]], '\n')
 			out = append(out, finding(RulePlainSecret, f.path, line, column, "this looks like "+shape.what+", in clear",
-				"whoever reads the repo has it: make a new one, and encrypt that with SOPS"))
+				"everybody who can read the repo has it: make a new one, and encrypt the new one with SOPS"))
 		}
 	}
 	return out
@@ -132,13 +132,13 @@ func objectSecrets(t *tree, f *file) diag.Findings {
 	return out
 }
 
-// jsonSecrets finds a Secret in a file that is JSON, which kustomize takes as well. Its line is that of the whole.
+// jsonSecrets finds a Secret in a JSON file, which kustomize accepts, too. The finding points at the beginning of the file.
 func jsonSecrets(f *file) diag.Findings {
 	if !bytes.Contains(f.content, []byte(`"Secret"`)) {
 		return nil
 	}
 	var object map[string]any
-	_ = json.Unmarshal(f.content, &object) // nothing in it where it is something else
+	_ = json.Unmarshal(f.content, &object) // the object stays empty if the file is not JSON
 	for _, s := range secretsAmong(object) {
 		if field, name := clearValue(s.object); field != "" {
 			return diag.Findings{clearFinding(f.path, 1, 1, field, name, s.object)}
@@ -147,7 +147,7 @@ func jsonSecrets(f *file) diag.Findings {
 	return nil
 }
 
-// aSecret is one in a document, or in a List that the document is.
+// aSecret is a Secret that is a document, or an item of a List.
 type aSecret struct {
 	object map[string]any
 	at     []any
@@ -172,7 +172,7 @@ func secretsAmong(object map[string]any) []aSecret {
 	return out
 }
 
-// clearSecrets are findings at the first value of each Secret that anybody can read.
+// clearSecrets returns a finding for each Secret that is not encrypted, at its first value in clear.
 func clearSecrets(d *document) diag.Findings {
 	var out diag.Findings
 	for _, s := range secretsAmong(d.object) {
@@ -191,7 +191,7 @@ func clearFinding(file string, line, column int, field, name string, secret map[
 
 const encryptHint = "`fleetctl secret encrypt` encrypts it with SOPS; a secret that was pushed has to be changed as well"
 
-// clearValue finds the first value of a Secret that anybody can read.
+// clearValue finds the first value of a Secret that is in clear.
 func clearValue(secret map[string]any) (field, name string) {
 	for _, field := range []string{"data", "stringData"} {
 		values, _ := secret[field].(map[string]any)
@@ -208,7 +208,7 @@ func clearValue(secret map[string]any) (field, name string) {
 // encrypted is the beginning of a value that SOPS has encrypted, in a file of any kind.
 const encrypted = "ENC[AES256_GCM,"
 
-// clearGenerators finds Secrets that kustomize makes of values in clear, or of files that are not encrypted.
+// clearGenerators finds Secrets that kustomize makes from values in clear, or from files that are not encrypted.
 func clearGenerators(t *tree, d *document) diag.Findings {
 	generators, _ := d.object["secretGenerator"].([]any)
 	var out diag.Findings
@@ -244,14 +244,14 @@ func clearGenerators(t *tree, d *document) diag.Findings {
 	return out
 }
 
-// isClearLiteral tells of NAME=VALUE whether the value is one that anybody can read.
+// isClearLiteral tells whether the value of NAME=VALUE is a secret in clear.
 func isClearLiteral(literal any) bool {
 	text, ok := literal.(string)
 	_, value, _ := strings.Cut(text, "=")
 	return !ok || value != "" && !isReference(strings.Trim(value, `"'`))
 }
 
-// checkAppliedSecrets looks at the Secrets that Flux would get, because a patch or a chart may make a Secret from other content. reported
+// checkAppliedSecrets checks the Secrets that Flux would apply, because a patch or a chart may make a Secret from other content. reported
 // are the findings about files.
 func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Findings {
 	said := map[string]bool{}
@@ -270,7 +270,7 @@ func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Fi
 			StringData map[string]string `json:"stringData"`
 		}
 		if json.Unmarshal(o.JSON, &secret) != nil {
-			continue // its schema says what is wrong
+			continue // its schema reports wrong types
 		}
 		values := maps.Clone(secret.StringData)
 		if values == nil {
@@ -288,7 +288,7 @@ func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Fi
 				continue
 			}
 			if o.Template != "" && !r.standsInClear(o, text) {
-				continue // made by the chart, such as a random one
+				continue // the chart makes the value, for example at random
 			}
 			out = append(out, o.at("", RulePlainSecret, fmt.Sprintf("its value %.60s is not encrypted", name), encryptHint))
 			break
@@ -297,7 +297,8 @@ func (r *run) checkAppliedSecrets(all []*object, reported diag.Findings) diag.Fi
 	return out
 }
 
-// standsInClear tells whether a value of a chart's Secret is in the files that it is made of. What is as short as a word may be anything.
+// standsInClear tells whether a value of a chart's Secret is in the files from which it is made. It ignores values as short as a word,
+// which may be there by chance.
 func (r *run) standsInClear(o *object, text string) bool {
 	const shortest = 6
 	text = strings.TrimSpace(text)
@@ -313,7 +314,7 @@ func (r *run) standsInClear(o *object, text string) bool {
 	return false
 }
 
-// isVariable tells whether a text is nothing but a variable that Flux fills in.
+// isVariable tells whether a text is just a variable that Flux fills in.
 func isVariable(text string) bool {
 	return strings.HasPrefix(text, "${") && strings.HasSuffix(text, "}") && strings.Count(text, "${") == 1
 }

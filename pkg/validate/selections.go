@@ -16,15 +16,15 @@ import (
 type selection struct {
 	field, what string
 	selector    labels.Selector
-	// wanted are the labels that it names one by one.
+	// wanted are the labels of its matchLabels.
 	wanted map[string]string
-	// cluster is the one whose machines it is for.
+	// cluster is the Cluster whose machines it selects.
 	cluster string
 	// ports are the names of the pods' ports that a Service leads to, by their fields.
 	ports map[string]string
 }
 
-// What a selection is for.
+// What a selection selects.
 const (
 	selectsPods     = "pod"
 	selectsMachines = "machine"
@@ -38,7 +38,7 @@ var givenLabels = []string{
 	"statefulset.kubernetes.io/pod-name",
 }
 
-// selections notes the selectors of an object.
+// selections adds the selectors of an object.
 func (c *referrer) selections(group string) {
 	switch group + "/" + c.Kind {
 	case "/Service":
@@ -57,7 +57,7 @@ func (c *referrer) selections(group string) {
 	}
 }
 
-// targetPorts are the named ports of pods that a Service leads to, by their fields.
+// targetPorts returns the named ports of pods that a Service leads to, by their fields.
 func (c *referrer) targetPorts() map[string]string {
 	ports := map[string]string{}
 	for i, port := range c.fields.List("spec", "ports") {
@@ -68,7 +68,7 @@ func (c *referrer) targetPorts() map[string]string {
 	return ports
 }
 
-// selectBy notes a selector, as far as it can be followed: one that selects everything, or has a variable, says nothing.
+// selectBy adds a selector, unless it selects everything or has a variable.
 func (c *referrer) selectBy(s selection, fields mapping.Fields) {
 	text, err := json.Marshal(fields)
 	if err != nil || len(fields) == 0 || strings.Contains(string(text), "${") {
@@ -76,7 +76,7 @@ func (c *referrer) selectBy(s selection, fields mapping.Fields) {
 	}
 	var says metav1.LabelSelector
 	if json.Unmarshal(text, &says) != nil {
-		return // which its schema says
+		return // its schema reports it
 	}
 	for _, name := range givenLabels {
 		delete(says.MatchLabels, name)
@@ -91,14 +91,14 @@ func (c *referrer) selectBy(s selection, fields mapping.Fields) {
 	}
 }
 
-// labelled is what a selector may find.
+// labelled is an object that a selector may find.
 type labelled struct {
 	labels labels.Set
 	// cluster is the name of a machine's cluster, or of a Cluster; "" if it is not known.
 	cluster string
 	// ports are the names of the ports of a pod's containers.
 	ports []string
-	// open: some of it is filled in by Flux.
+	// open: Flux fills in a part of it.
 	open bool
 }
 
@@ -124,7 +124,7 @@ func labelledBy(o *object) (what string, out labelled) {
 		return selectsPods, out
 	case group == clusterGroup && o.Kind == "Cluster":
 		out.labels, out.cluster = textsOf(f.In("metadata", "labels")), o.Name
-		out.open = out.open || f.In("spec", "topology") != nil // which makes machines
+		out.open = out.open || f.In("spec", "topology") != nil // a topology makes machines
 		return selectsClusters, out
 	case group == clusterGroup && slices.Contains([]string{"MachineDeployment", "MachineSet", "MachinePool"}, o.Kind):
 		out.labels, out.cluster = textsOf(f.In("spec", "template", "metadata", "labels")), f.Text("spec", "clusterName")
@@ -141,18 +141,18 @@ func labelledBy(o *object) (what string, out labelled) {
 	return "", out
 }
 
-// finds tells whether a selector finds something.
+// finds tells whether a selector finds an object.
 func (s *selection) finds(l labelled) bool {
 	if s.what != selectsMachines {
 		return s.selector.Matches(l.labels)
 	}
-	if l.cluster == "" { // of the same cluster, as far as is known
+	if l.cluster == "" { // the cluster is not known, so it may be the same
 		l.labels = labels.Merge(l.labels, labels.Set{clusterGroup + "/cluster-name": s.cluster})
 	}
 	return (l.cluster == "" || l.cluster == s.cluster) && s.selector.Matches(l.labels)
 }
 
-// textsOf are the fields of a mapping that are texts.
+// textsOf returns the fields of a mapping that are texts.
 func textsOf(f mapping.Fields) labels.Set {
 	out := labels.Set{}
 	for name, value := range f {

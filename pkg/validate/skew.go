@@ -11,29 +11,30 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// runs is what an object of Cluster API says of versions of Kubernetes.
+// runs has the versions of Kubernetes that an object of Cluster API declares.
 type runs struct {
-	// version of it, said in field; "" where it says none.
+	// version of the object, in the field with the path field; "" if it has none.
 	version, field string
-	// cluster is the Cluster whose machines these are; "" for one, and for a control plane.
+	// cluster is the Cluster of these machines; "" for a Cluster, and for a control plane.
 	cluster string
-	// control is the control plane of a Cluster, as it names it.
+	// control is the reference of a Cluster to its control plane.
 	control reference
-	// also are versions that have to be the same, of kubeadm's own configuration.
+	// also are the versions in kubeadm's configuration, which must be the same.
 	also []stated
-	// gone are settings that a version has taken away.
+	// gone are the settings that some version of Kubernetes has removed.
 	gone []removedSetting
 }
 
 type stated struct{ version, field string }
 
-// removedSetting is one that a release of Kubernetes has no more: a program of it does not start with it.
+// removedSetting is a setting that Kubernetes has removed. A newer program does not start with it.
 type removedSetting struct {
 	what, field string
 	minor       uint64
 }
 
-// removedFlags are settings of Kubernetes' programs that are gone since a minor release of 1, with the value that is meant; "" for any.
+// removedFlags are removed settings of Kubernetes' programs, with the minor release of 1 that removed them. value is the removed value; ""
+// means any.
 var removedFlags = []struct {
 	flag, value string
 	minor       uint64
@@ -55,14 +56,14 @@ var removedFlags = []struct {
 	{"enable-admission-plugins", "PodSecurityPolicy", 25},
 }
 
-// settingsOf are the places in which kubeadm's configuration has flags of Kubernetes' programs: as fields, or as a list of names and
+// settingsOf are the paths of flags of Kubernetes' programs in kubeadm's configuration. The flags are fields, or a list of names and
 // values.
 var settingsOf = []string{
 	"clusterConfiguration.apiServer.extraArgs", "clusterConfiguration.controllerManager.extraArgs", "clusterConfiguration.scheduler.extraArgs",
 	"initConfiguration.nodeRegistration.kubeletExtraArgs", "joinConfiguration.nodeRegistration.kubeletExtraArgs",
 }
 
-// runsOf reads what an object says of versions; nil where it says nothing.
+// runsOf reads the versions of an object. It returns nil if the object has none.
 func runsOf(o *object, content map[string]any) *runs {
 	group := groupOf(o)
 	if !strings.HasSuffix(group, clusterGroup) {
@@ -98,12 +99,12 @@ func runsOf(o *object, content map[string]any) *runs {
 	return out
 }
 
-// says tells whether there is anything to compare.
+// says tells whether there is a version or a setting to compare.
 func (r *runs) says() bool {
 	return r != nil && (r.version != "" || r.cluster != "" || r.control.name != "" || len(r.also)+len(r.gone) > 0)
 }
 
-// say takes the first of some fields that has a version.
+// say reads the version from the first of some fields that has one.
 func (r *runs) say(f mapping.Fields, paths ...string) {
 	for _, path := range paths {
 		if text := f.Text(strings.Split(path, ".")...); text != "" && !strings.Contains(text, "${") {
@@ -113,7 +114,7 @@ func (r *runs) say(f mapping.Fields, paths ...string) {
 	}
 }
 
-// kubeadm reads the configuration of kubeadm at a path.
+// kubeadm reads kubeadm's configuration at a path.
 func (r *runs) kubeadm(f mapping.Fields, at string) {
 	path := strings.Split(at, ".")
 	spec := f.In(path...)
@@ -154,9 +155,9 @@ func (r *runs) flag(name, value, field string) {
 	}
 }
 
-// skew is the versions of all clusters.
+// skew has the versions of all clusters.
 type skew struct {
-	// planes are the control planes, by their clusters, with the object that says the version.
+	// planes are the control planes by their clusters, with the object that has the version.
 	planes map[known]plane
 }
 
@@ -196,7 +197,7 @@ func checkSkew(all []*object) diag.Findings {
 	return out
 }
 
-// check returns what is wrong with the versions in one object.
+// check reports faults of the versions in one object.
 func (s *skew) check(o *object, own map[known]*object) diag.Findings {
 	var out diag.Findings
 	v, err := semver.ParseTolerant(o.runs.version)
@@ -260,7 +261,7 @@ func (o *object) beside(v semver.Version, of plane) diag.Findings {
 	return nil
 }
 
-// bootstrap looks at the settings that machines begin with: they have the version of the machines.
+// bootstrap checks the bootstrap configuration of machines for settings that the version of the machines has removed.
 func (s *skew) bootstrap(p place, o *object, own map[known]*object, of plane, v semver.Version, said bool) diag.Findings {
 	if !said {
 		v = of.version

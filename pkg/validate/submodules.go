@@ -9,8 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// checkSubmodules names the folders among what Flux applies whose files are in another repository: submodules, checked out or not, and
-// clones inside the repo. Nobody reads them here, and Flux gets them empty.
+// checkSubmodules reports applied folders whose files are in another repository: submodules, checked out or not, and clones inside the
+// repo. Validate does not read such folders, and Flux gets them empty.
 func (r *run) checkSubmodules() (findings diag.Findings) {
 	for _, dir := range r.tree.submodules() {
 		if !r.isApplied(dir) {
@@ -24,7 +24,7 @@ func (r *run) checkSubmodules() (findings diag.Findings) {
 	return findings
 }
 
-// isApplied says whether a folder lies in one that a Flux Kustomization applies, or has one in it.
+// isApplied tells whether a folder is in a folder that a Flux Kustomization applies, or contains such a folder.
 func (r *run) isApplied(dir string) bool {
 	for _, k := range r.rendered.Kustomizations {
 		if k.Path == "." || k.Path == dir || strings.HasPrefix(dir, k.Path+"/") || strings.HasPrefix(k.Path, dir+"/") {
@@ -34,8 +34,8 @@ func (r *run) isApplied(dir string) bool {
 	return false
 }
 
-// submodules are the repo's submodules and clones by their folders. One that is not checked out is an empty folder, which .gitmodules
-// names: what else stands in that file has no effect here.
+// submodules returns the folders of the repo's submodules and clones. A submodule that is not checked out is an empty folder, which
+// .gitmodules names. Other entries of .gitmodules have no effect.
 func (t *tree) submodules() []string {
 	all := slices.Clone(t.others)
 	var content []byte

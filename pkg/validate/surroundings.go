@@ -15,21 +15,20 @@ type space struct {
 	namespace string
 }
 
-// surroundings are what else is in the namespace of an object that refers to something there, and what may be there besides.
+// surroundings say which unknown objects may exist in a namespace, beside those of the repo.
 type surroundings struct {
 	labelled map[space]map[string][]labelled
 	services map[space][]*object
-	// releases are the HelmReleases whose charts are not in the repo, by the namespace that they make objects in: their names, and those of
-	// their charts.
+	// releases has the HelmReleases whose charts were not rendered, by the namespace of their objects: the names of the releases and of their
+	// charts.
 	releases map[space][]string
-	// open are namespaces with an object of which a controller may make others.
+	// open are namespaces with an object from which a controller may make other objects.
 	open map[space]bool
-	// grants are the resources that something which runs there may create; "*" stands for all. Those with an empty namespace are of the
-	// whole place.
+	// grants are the resources that a program in the namespace may create; "*" stands for all. The empty namespace stands for the whole place.
 	grants map[space]map[string]bool
 }
 
-// surround looks at what is in all namespaces, once.
+// surround returns the surroundings in all namespaces. It finds them once.
 func (s *resolver) surround() *surroundings {
 	if s.around != nil {
 		return s.around
@@ -74,24 +73,24 @@ func (s *resolver) surround() *surroundings {
 	return a
 }
 
-// namesOf are the names that a chart may put into the names of what it makes.
+// namesOf returns the names that a chart may use in the names of its objects.
 func namesOf(release []byte, name string) []string {
 	var content map[string]any
-	_ = kjson.Unmarshal(release, &content) // which its schema says
+	_ = kjson.Unmarshal(release, &content) // its schema reports wrong types
 	f := mapping.Fields(content)
 	chart := f.Text("spec", "chart", "spec", "chart")
 	out := []string{name, f.Text("spec", "chartRef", "name"), chart[strings.LastIndex(chart, "/")+1:]}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// quietGroups are the API groups of which no controller makes something that people refer to by its name.
+// quietGroups are the API groups from whose objects no controller makes objects that people refer to by name.
 var quietGroups = []string{
 	"", "apps", "autoscaling", "autoscaling.k8s.io", "batch", "cert-manager.io", "cilium.io", "coordination.k8s.io", "discovery.k8s.io",
 	"external-secrets.io", "keda.sh", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "scheduling.k8s.io",
 	"snapshot.storage.k8s.io", "storage.k8s.io", "traefik.io",
 }
 
-// quietKinds are such kinds of other groups.
+// quietKinds are such kinds in other groups.
 var quietKinds = []string{
 	"AlertmanagerConfig", "GRPCRoute", "HTTPRoute", "PodMonitor", "Probe", "PrometheusRule", "ReferenceGrant", "ScrapeConfig",
 	"ServiceMonitor", "TCPRoute", "TLSRoute", "UDPRoute",
@@ -105,13 +104,14 @@ func isQuiet(o *object) bool {
 		strings.HasSuffix(group, ".toolkit.fluxcd.io") && o.Kind != "ImageUpdateAutomation"
 }
 
-// grantsOf are the resources that a role, or a binding to one that every cluster has, lets a program of the cluster create.
+// grantsOf returns the resources that a role lets a program of the cluster create. The object is the role, or a binding to a role that
+// every cluster has.
 func grantsOf(o *object) (out []string) {
 	if groupOf(o) != "rbac.authorization.k8s.io" {
 		return nil
 	}
 	var content map[string]any
-	_ = kjson.Unmarshal(o.JSON, &content) // which its schema says
+	_ = kjson.Unmarshal(o.JSON, &content) // its schema reports wrong types
 	f := mapping.Fields(content)
 	for _, rule := range f.List("rules") {
 		verbs, _ := rule["verbs"].([]any)
@@ -132,8 +132,8 @@ func grantsOf(o *object) (out []string) {
 	return out
 }
 
-// knows tells whether the repo has all objects of a kind that will be in a namespace: then one that is not in the repo will not be there.
-// What a chart or a folder from elsewhere brings is not known, nor what a controller makes, nor what was in a namespace before.
+// knows tells whether the repo has all objects of a kind that will be in a namespace. It does not if charts or folders from outside of the
+// repo, or controllers, may make others, or if the namespace existed before.
 func (s *resolver) knows(p place, namespace, kind string) bool {
 	a, at := s.surround(), space{p, namespace}
 	if namespace == "" || s.strange[p] || systemNamespaces.MatchString(namespace) || len(a.releases[at]) > 0 || a.open[at] ||
@@ -152,7 +152,7 @@ func (s *resolver) knows(p place, namespace, kind string) bool {
 	return true
 }
 
-// mayBeOfChart tells whether a chart from elsewhere may have made something, by its name.
+// mayBeOfChart tells whether a chart from outside of the repo may have made an object of this name.
 func (s *resolver) mayBeOfChart(at space, name string) bool {
 	return slices.ContainsFunc(s.surround().releases[at], func(made string) bool {
 		return strings.Contains(name, made) || strings.Contains(made, name)

@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// together merges the findings that say of the same line that the same object is missing on several management clusters.
+// together merges findings at one line about one object that is missing on several management clusters.
 func (s *resolver) together(all diag.Findings) diag.Findings {
 	where := map[said][]string{}
 	key := func(f diag.Finding) (said, string) {
@@ -41,7 +41,7 @@ func (s *resolver) together(all diag.Findings) diag.Findings {
 	return out
 }
 
-// oncePerNamespace merges the doubts that say of many objects that their namespace is missing.
+// oncePerNamespace merges the warnings about objects of one namespace that may be missing.
 func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
 	doubted := func(f diag.Finding) (known, bool) {
 		lacks, ok := s.lacks[sayingOf(f)]
@@ -71,7 +71,7 @@ func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
 	return out
 }
 
-// listOf names a few of many.
+// listOf lists the first few names and the number of the others.
 func listOf(names []string) string {
 	const most = 5
 	if len(names) > most {

@@ -16,8 +16,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
-// checkTopologies reports variables that a ClusterClass does not have or requires, and values that its schemas do not take, as the webhook
-// of Cluster API refuses them. The classes are among all, and each is read once.
+// checkTopologies reports what the webhook of Cluster API refuses: unknown variables, missing required variables, and values that the
+// schemas of the ClusterClass do not accept. The classes are among all, and each is read once.
 func checkTopologies(ctx context.Context, clusters, all []*object) (findings diag.Findings) {
 	there := referable(all, func(o *object) bool { return o.Kind == "ClusterClass" || o.Kind == kubeadmTemplate })
 	read := map[*object]*class{}
@@ -35,7 +35,7 @@ func checkTopologies(ctx context.Context, clusters, all []*object) (findings dia
 			read[declared] = c
 		}
 		var content mapping.Fields
-		_ = kjson.Unmarshal(o.JSON, &content) // which has been read before
+		_ = kjson.Unmarshal(o.JSON, &content) // it was read before
 		topology := content.In("spec", "topology")
 		v := variables{cluster: o, class: c}
 		v.check(ctx, topology)
@@ -45,7 +45,7 @@ func checkTopologies(ctx context.Context, clusters, all []*object) (findings dia
 	return findings
 }
 
-// leadingTo is the object of a kind that o refers to; nil if it is not among those that are there.
+// leadingTo returns the object of a kind that o refers to, or nil if there does not have it.
 func (o *object) leadingTo(there map[known]*object, kind string) *object {
 	for _, ref := range o.refs {
 		if ref.kind == kind {
@@ -57,8 +57,8 @@ func (o *object) leadingTo(there map[known]*object, kind string) *object {
 
 const kubeadmTemplate = "KubeadmControlPlaneTemplate"
 
-// checkNodes reports a number of nodes that the control plane which a class makes refuses. The template is nil if it is not kubeadm's, or
-// not in the repo. An etcd elsewhere may be in it, or in a patch of the class.
+// checkNodes reports a number of control plane nodes that kubeadm's control plane refuses. template is nil if the control plane is not
+// kubeadm's, or if the repo does not have it. An external etcd may be in the template, or in a patch of the class.
 func (o *object) checkNodes(topology mapping.Fields, class, template *object) diag.Findings {
 	nodes, given := topology.In("controlPlane")["replicas"].(int64)
 	elsewhere := []byte("external")
@@ -72,7 +72,7 @@ func (o *object) checkNodes(topology mapping.Fields, class, template *object) di
 		fmt.Sprintf("%d is even, and etcd runs on the nodes of the control plane", nodes), "write 1, 3 or 5")}
 }
 
-// class is what a ClusterClass says of its variables.
+// class has the variables of a ClusterClass.
 type class struct {
 	name     string
 	names    []string // of the variables, in their order
@@ -83,12 +83,12 @@ type class struct {
 
 type variable struct {
 	required, hasDefault bool
-	values               *schema.Value // nil where nobody can judge by the schema
+	values               *schema.Value // nil if the schema is unusable
 }
 
 func readClass(o *object) *class {
 	var content mapping.Fields
-	_ = kjson.Unmarshal(o.JSON, &content) // which has been read before
+	_ = kjson.Unmarshal(o.JSON, &content) // it was read before
 	c := &class{name: o.Name, declared: map[string]variable{}}
 	for _, declared := range content.List("spec", "variables") {
 		name, form := declared.Text("name"), declared.In("schema", "openAPIV3Schema")
@@ -96,7 +96,7 @@ func readClass(o *object) *class {
 		one.required, _ = declared["required"].(bool)
 		_, one.hasDefault = form["default"]
 		if raw, err := json.Marshal(form); form != nil && err == nil && !bytes.Contains(raw, []byte("${")) {
-			one.values, _ = schema.NewValue(form) // what cannot be written as JSON was not read from it
+			one.values, _ = schema.NewValue(form) // a schema that was read from JSON can be written as JSON
 		}
 		c.open = c.open || name == "" || strings.Contains(name, "${")
 		c.names, c.declared[name] = append(c.names, name), one
@@ -107,14 +107,14 @@ func readClass(o *object) *class {
 	return c
 }
 
-// variables judges those of a ClusterClass that a Cluster sets.
+// variables checks the variables of a ClusterClass that a Cluster sets.
 type variables struct {
 	cluster  *object
 	class    *class
 	findings diag.Findings
 }
 
-// check judges the variables of a whole cluster, and those of its control plane and its workers, which override them.
+// check checks the variables of a whole cluster, and those of its control plane and its workers, which override them.
 func (v *variables) check(ctx context.Context, topology mapping.Fields) {
 	const at = "spec.topology"
 	set := v.values(ctx, topology, at, "variables")
@@ -134,7 +134,7 @@ func (v *variables) check(ctx context.Context, topology mapping.Fields) {
 	}
 }
 
-// values judges a list of values, and returns the names of the variables that have one.
+// values checks a list of values, and returns the names of the variables that have a value.
 func (v *variables) values(ctx context.Context, in mapping.Fields, at, list string) (set []string) {
 	for i, value := range in.List(list) {
 		name, field := value.Text("name"), fmt.Sprintf("%s.%s[%d]", at, list, i)
@@ -153,7 +153,7 @@ func (v *variables) values(ctx context.Context, in mapping.Fields, at, list stri
 	return set
 }
 
-// judge holds a value against the schema of its variable.
+// judge checks a value against the schema of its variable.
 func (v *variables) judge(ctx context.Context, declared variable, field string, value any) {
 	raw, err := json.Marshal(value)
 	if err != nil || value == nil || bytes.Contains(raw, []byte("${")) {
@@ -161,7 +161,7 @@ func (v *variables) judge(ctx context.Context, declared variable, field string, 
 	}
 	problems, err := declared.values.Check(ctx, value)
 	if err != nil {
-		return // nobody can judge by this schema
+		return // the schema is unusable
 	}
 	for _, p := range problems {
 		v.refuse(field+"."+p.Path, fmt.Sprintf("the ClusterClass %.80s does not take it: %s", v.class.name, p.Summary),
@@ -173,7 +173,7 @@ func (v *variables) refuse(field, summary, hint string) {
 	v.findings = append(v.findings, v.cluster.at(field, RuleRefused, summary, hint))
 }
 
-// instead says which variables there are.
+// instead is a hint with the variables of the class.
 func (v *variables) instead(name string) string {
 	const most = 10
 	switch nearest := diag.Nearest(name, v.class.names); {

@@ -72,7 +72,7 @@ func (t treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// treeInfo is a file, or where it has none a folder.
+// treeInfo describes a file, or a folder if file is nil.
 type treeInfo struct {
 	name string
 	file *file

@@ -15,13 +15,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// passedOver looks for files of the layout that nothing applies: somebody means them to have an effect, and Flux passes over them without a
-// word.
+// passedOver looks for files of the layout that Flux never applies, although their place says that they should have an effect. Flux does
+// not report such files.
 type passedOver struct {
 	*run
 	renderer *render.Renderer
-	// read are the files that go into what Flux builds, or would as soon as somebody has the feature, the tenant or the network that they
-	// belong to.
+	// read are the files that Flux builds from, or would build from as soon as a cluster uses the feature, the tenant or the network of the
+	// file.
 	read map[string]bool
 	// paths are the paths of the Flux Kustomizations that work on workload clusters.
 	paths    map[string]bool
@@ -29,7 +29,8 @@ type passedOver struct {
 	findings diag.Findings
 }
 
-// checkUnapplied names these files. It is silent where something cannot be read or built: what that would have taken in is not known.
+// checkUnapplied reports files of the layout that nothing applies. If a file cannot be read or a folder does not build, it reports nothing,
+// because the files that the folder uses are not known.
 func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.Findings {
 	if r.tree.isBroken() || r.lacksObjects() {
 		return nil
@@ -59,7 +60,7 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 	if !u.isForeign() {
 		u.loose()
 	}
-	if r.isForeign() { // whose folders have no names that say what they are for
+	if r.isForeign() { // the folders of such a repo have names of their own
 		for _, k := range r.rendered.Kustomizations {
 			if k.Path != "." && u.hasKustomization(k.Path) {
 				u.below(k.Path, u.reason)
@@ -69,7 +70,7 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 	return u.findings
 }
 
-// units are the folders that are applied whole or not at all.
+// units returns the folders that are applied as a whole or not at all.
 func (u *passedOver) units(placed *placement) []string {
 	var units []string
 	below := func(dir string) {
@@ -81,7 +82,7 @@ func (u *passedOver) units(placed *placement) []string {
 	for _, kind := range placed.subfolders(layout.AddonsDir) {
 		below(path.Join(layout.AddonsDir, kind))
 	}
-	if u.isForeign() { // in a layout of ours, the Flux Kustomization of a tenant names its folder
+	if u.isForeign() { // in fleetctl's layout, the Flux Kustomization of a tenant names its folder
 		for _, cloud := range placed.subfolders("tenants") {
 			for _, environment := range placed.subfolders(path.Join("tenants", cloud)) {
 				below(path.Join("tenants", cloud, environment))
@@ -101,7 +102,7 @@ func (u *passedOver) units(placed *placement) []string {
 	return units
 }
 
-// layouts are the layouts of all management clusters for all their clouds.
+// layouts returns the layouts of all management clusters for all their clouds.
 func (u *passedOver) layouts() []layout.Layout {
 	var all []layout.Layout
 	for i := range u.fleet.Spec.ManagementClusters {
@@ -110,7 +111,7 @@ func (u *passedOver) layouts() []layout.Layout {
 	return all
 }
 
-// asIfUsed takes in what Flux would read of a unit that nobody has yet, or not everybody: there is nothing wrong with it.
+// asIfUsed marks as read all files that Flux would read of a unit if every cluster used it. A unit that no cluster uses yet is no fault.
 func (u *passedOver) asIfUsed(unit string) {
 	var dirs []string
 	for _, name := range u.tree.folders[unit] {
@@ -126,7 +127,7 @@ func (u *passedOver) asIfUsed(unit string) {
 	}
 }
 
-// asIfApplied takes in what Flux would read of a folder.
+// asIfApplied marks as read all files that Flux would read of a folder.
 func (u *passedOver) asIfApplied(dir string) {
 	below := u.tree.below(dir)
 	if !slices.ContainsFunc(below, func(f *file) bool { return !u.read[f.path] && looksApplied(f.path) }) {
@@ -139,7 +140,7 @@ func (u *passedOver) asIfApplied(dir string) {
 	if ok {
 		return
 	}
-	for _, f := range below { // what is wrong with it is said once it is used
+	for _, f := range below { // its faults are reported when a cluster uses it
 		u.read[f.path] = true
 	}
 }
@@ -148,8 +149,8 @@ func (u *passedOver) hasKustomization(dir string) bool {
 	return slices.ContainsFunc(layout.KustomizationNames(), func(name string) bool { return u.tree.has(path.Join(dir, name)) })
 }
 
-// declaredPaths are the folders that Flux Kustomizations of the repo name, whether or not something applies these: an environment may have
-// no cluster yet, or wait for its first tag.
+// declaredPaths returns the folders that Flux Kustomizations of the repo name. It includes Flux Kustomizations that nothing applies,
+// because an environment may have no cluster yet, or wait for its first tag.
 func (u *passedOver) declaredPaths() []string {
 	var dirs []string
 	for _, f := range u.tree.files {
@@ -167,7 +168,7 @@ func (u *passedOver) declaredPaths() []string {
 	return slices.Compact(dirs)
 }
 
-// loose judges the files that stand beside the folders of the layout instead of in one of them.
+// loose checks the files that are beside the folders of the layout, and not in one of them.
 func (u *passedOver) loose() {
 	dirs := []string{"providers", layout.ChartsDir}
 	for _, l := range u.layouts() {
@@ -183,8 +184,8 @@ func (u *passedOver) loose() {
 	}
 }
 
-// fluxless is a cluster of an environment that has clusters in a cloud, and none on which Flux works: what they have in common reaches
-// nobody. It is nil for other environments.
+// fluxless returns a cluster of an environment whose clusters in a cloud all run no Flux, so that shared files reach none of them. It
+// returns nil for other environments.
 func (u *passedOver) fluxless(l layout.Layout, environment string) *cluster {
 	var one *cluster
 	for _, c := range u.clusters {
@@ -199,8 +200,8 @@ func (u *passedOver) fluxless(l layout.Layout, environment string) *cluster {
 	return one
 }
 
-// waits tells whether a file is for all clusters of an environment on none of which Flux works yet. The next cluster can have Flux, and
-// no cluster without is refused because of the file: so this is no error.
+// waits tells whether a file is shared by the clusters of an environment, none of which runs Flux yet. That is no error, because the next
+// cluster may run Flux.
 func (u *passedOver) waits(f *file) bool {
 	for _, l := range u.layouts() {
 		for _, e := range u.fleet.Spec.Environments {
@@ -214,7 +215,7 @@ func (u *passedOver) waits(f *file) bool {
 	return false
 }
 
-// astray reports what is meant for a workload cluster and goes to the management cluster, which applies all of a folder that has no
+// astray reports files for a workload cluster that the management cluster would apply to itself. It applies all files of a folder without a
 // kustomization.yaml.
 func (u *passedOver) astray(clusters []*cluster) {
 	folders := map[string]*cluster{}
@@ -244,9 +245,9 @@ func wires(environment string) string {
 	return "`" + diag.ShellCommand("fleetctl", "environment", "wire", environment) + "` lets Flux apply the folder to the cluster"
 }
 
-// managementCluster looks at the folders of a management cluster and of the environments that it applies.
+// managementCluster checks the folders of a management cluster and of its environments.
 func (u *passedOver) managementCluster(m *v1alpha1.ManagementCluster, clusters []*cluster) {
-	if u.tree.has(path.Join(m.Dir(), layout.FluxDir)) && m.Dir() != "." { // the top has much that is not meant
+	if u.tree.has(path.Join(m.Dir(), layout.FluxDir)) && m.Dir() != "." { // the top of the repo has many other files
 		u.below(m.Dir(), u.reason)
 	}
 	for _, l := range u.fleet.Layouts(m) {
@@ -254,7 +255,7 @@ func (u *passedOver) managementCluster(m *v1alpha1.ManagementCluster, clusters [
 	}
 }
 
-// clustersOf looks at the folders of the environments of a management cluster in one cloud.
+// clustersOf checks the folders of a management cluster's environments in one cloud.
 func (u *passedOver) clustersOf(m *v1alpha1.ManagementCluster, l layout.Layout, clusters []*cluster) {
 	base := l.Clusters()
 	for _, name := range u.tree.folders[base] {
@@ -267,7 +268,7 @@ func (u *passedOver) clustersOf(m *v1alpha1.ManagementCluster, l layout.Layout, 
 		if !slices.ContainsFunc(u.rendered.Kustomizations, func(k *render.Kustomization) bool {
 			return k.ManagementCluster == m.Name && len(k.Targets) == 0 && (k.Path == dir || strings.HasPrefix(dir, k.Path+"/"))
 		}) {
-			continue // nothing of it is applied: that is a finding of its own, or it waits for a first tag
+			continue // that nothing applies the environment is a finding of its own, or it waits for its first tag
 		}
 		for _, name := range u.tree.folders[dir] {
 			at := path.Join(dir, name)
@@ -286,14 +287,14 @@ func (u *passedOver) clustersOf(m *v1alpha1.ManagementCluster, l layout.Layout, 
 	}
 }
 
-// below judges all files below a folder.
+// below checks all files below a folder.
 func (u *passedOver) below(dir string, why func(f *file) (summary, hint string)) {
 	for _, f := range u.tree.below(dir) {
 		u.judge(f, why)
 	}
 }
 
-// judge reports a file that looks like one to apply, and is read by nobody.
+// judge reports a file that looks like one to apply and that Flux never reads.
 func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 	if u.read[f.path] || !looksApplied(f.path) || u.inChart(f.path) || u.isNamed(f.path) {
 		return
@@ -308,14 +309,13 @@ func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
 			"rename it, name it under resources of a kustomization.yaml, or delete it"
 	}
 	found := finding(RuleNotApplied, f.path, 1, 0, "nothing applies this file: "+summary, hint)
-	if !u.hasObjects(f) || u.waits(f) || u.isForeign() { // where the layout is the repo's own, it may be there for people, or for another day
+	if !u.hasObjects(f) || u.waits(f) || u.isForeign() { // in a repo with its own layout, it may be for people, or for later
 		found.Severity = diag.SeverityWarning
 	}
 	u.findings = append(u.findings, found)
 }
 
-// looksApplied tells whether somebody may take a file for one that is applied. Documentation, keys, scripts and what begins with a dot is
-// not.
+// looksApplied tells whether a file looks as if Flux applied it. Documentation, keys, scripts and names that begin with a dot do not.
 func looksApplied(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	if strings.HasPrefix(base, ".") {
@@ -329,7 +329,7 @@ func looksApplied(name string) bool {
 	return layout.IsKustomization(name)
 }
 
-// hasObjects tells whether there are objects in a file.
+// hasObjects tells whether a file has objects.
 func (u *passedOver) hasObjects(f *file) bool {
 	if path.Ext(f.path) == ".json" {
 		return bytes.Contains(f.content, []byte(`"apiVersion"`)) && bytes.Contains(f.content, []byte(`"kind"`))
@@ -347,7 +347,7 @@ func (u *passedOver) inChart(name string) bool {
 	return false
 }
 
-// isNamed tells whether a file names this one by its whole path, as the valuesFiles of a chart and the scripts of a pipeline do.
+// isNamed tells whether another file names this file by its whole path, as valuesFiles of a chart and scripts of pipelines do.
 func (u *passedOver) isNamed(name string) bool {
 	return slices.ContainsFunc(u.tree.files, func(f *file) bool { return f.path != name && bytes.Contains(f.content, []byte(name)) })
 }

@@ -20,7 +20,7 @@ func (u *passedOver) reason(f *file) (summary, hint string) {
 				continue
 			}
 			if base := path.Dir(f.path); layout.IsKustomization(f.path) {
-				// Named there, it would be applied there; a base is for those who have their own folder build on it.
+				// If that kustomization.yaml named the base, it would apply the base. But other folders build on a base.
 				return at + " does not name its folder", "name " + base +
 					" in the kustomization.yaml of the folder that builds on it, such as namespaced; or delete it"
 			}
@@ -43,7 +43,7 @@ func (u *passedOver) reason(f *file) (summary, hint string) {
 	return "no Flux Kustomization has the folder " + path.Dir(f.path), "move it to a folder that is applied, or delete it"
 }
 
-// misspelt is the one of Scopes that somebody meant by another name; "" where it is none, or right.
+// misspelt returns the scope of layout.Scopes that name is a misspelling of; "" if it is none.
 func misspelt(name string) string {
 	scopes := layout.Scopes()
 	if slices.Contains(scopes, name) {
@@ -59,7 +59,7 @@ func misspelt(name string) string {
 	return diag.Nearest(lower, scopes)
 }
 
-// commonReason is reason for a file that the clusters of an environment share.
+// commonReason is reason for a shared file of an environment's clusters.
 func (u *passedOver) commonReason(l layout.Layout, environment, common string, f *file) (summary, hint string) {
 	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
 	scoped := nested && slices.Contains(layout.Scopes(), folder)
@@ -75,7 +75,7 @@ func (u *passedOver) commonReason(l layout.Layout, environment, common string, f
 	return u.reason(f)
 }
 
-// wired tells whether clusters apply a folder, or will when there are any.
+// wired tells whether clusters apply a folder, or will apply it as soon as there are any.
 func (u *passedOver) wired(dir string) bool {
 	return u.paths[dir] || slices.ContainsFunc(u.tree.below(dir), func(f *file) bool { return u.read[f.path] })
 }

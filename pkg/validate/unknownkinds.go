@@ -30,12 +30,13 @@ func unknownKinds(s *schemas, all []*object) diag.Findings {
 	return out
 }
 
-// isUnknown tells whether no schema of the object's kind is known, and nothing else says so.
+// isUnknown tells whether the schema of the object's kind is unknown, and no other finding says so.
 func (o *object) isUnknown(s *schemas) bool {
 	return o.unknown && !slices.ContainsFunc(s.missing, func(p v1alpha1.LockedComponent) bool { return mayBeOf(p, o.gvk()) })
 }
 
-// unknownKinds is the same for a repo: where its layout is its own, it may have a hundred of such kinds, and one finding is for all.
+// unknownKinds reports the kinds without a schema in a whole repo. A repo with its own layout may have a hundred of them, which then get
+// one finding together.
 func (r *run) unknownKinds(s *schemas, all []*object) diag.Findings {
 	const few, most = 3, 20
 	out := unknownKinds(s, all)

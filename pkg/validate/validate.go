@@ -20,82 +20,85 @@ import (
 
 // Options of Run.
 type Options struct {
-	// Dir is in the fleet repo.
+	// Dir is a folder of the fleet repo.
 	Dir string
-	// Paths, if there are any, are the files and folders whose findings are of interest; the whole repo is looked at all the same.
+	// Paths, if any, are the files and folders whose findings Run returns. Run checks the whole repo nevertheless.
 	Paths []string
-	// Strict makes errors of warnings.
+	// Strict turns warnings into errors.
 	Strict bool
 	// CRDs are folders and files with CRDs, which win over those of the repo and of the providers.
 	CRDs []string
-	// Bundle is an offline bundle that the providers' CRDs come from. Offline fetches nothing over the network.
+	// Bundle is an offline bundle with the providers' CRDs. With Offline, Run fetches nothing over the network.
 	Bundle  string
 	Offline bool
-	// LocalReleases reads providers whose url in fleet.yaml is a place of this machine. Without it nothing outside the repo is read.
+	// LocalReleases allows to read providers whose url in fleet.yaml is a path of this machine. Without it Run reads no such file outside of
+	// the repo.
 	LocalReleases bool
-	// CommitsSince is the revision before the commits whose subjects are checked, if fleet.yaml asks for a convention; "" checks none.
+	// CommitsSince is the revision before the commits whose subjects are checked, if fleet.yaml has a convention; "" checks none.
 	CommitsSince string
-	// CacheDir keeps what was fetched and rendered; "" keeps nothing.
+	// CacheDir keeps fetched and rendered content; "" keeps nothing.
 	CacheDir string
-	// CopyOf is the fleet repo of which Dir is an edited copy; "" where it is none. Both then share what is kept of rendering.
+	// CopyOf is the fleet repo of which Dir is an edited copy, or "". The two share the cache of rendered content.
 	CopyOf string
 
-	// known is what several runs have in common.
+	// known has schemas that several runs share.
 	known *schema.Set
 }
 
-// Result is what Run found. Findings are sorted by file and line.
+// Result is the result of Run. Findings are sorted by file and line.
 type Result struct {
 	FormatVersion string `json:"formatVersion"`
 	Repo          string `json:"repo"`
-	// Prefix is the path of the repo in its Git repository; "" where it is the top of it, or in none.
+	// Prefix is the path of the repo in its Git repository. It is "" if the repo is at the top, or in no Git repository.
 	Prefix   string        `json:"-"`
 	Findings diag.Findings `json:"findings"`
 	Errors   int           `json:"errors"`
 	Warnings int           `json:"warnings"`
-	// Ignored are the findings that a comment silences.
+	// Ignored counts the findings that comments silence.
 	Ignored int `json:"ignored"`
-	// Files, Clusters and Objects count what was looked at. Objects counts only the objects that Flux would apply.
+	// Files, Clusters and Objects count what was checked. Objects counts only the objects that Flux would apply.
 	Files    int `json:"files"`
 	Clusters int `json:"clusters"`
 	Objects  int `json:"objects"`
-	// Excluded is what fleet.yaml leaves out, which is not among Files and Objects.
+	// Excluded counts the files and objects that fleet.yaml excludes. They are not in Files and Objects.
 	Excluded []Excluded `json:"excluded"`
 }
 
-// run is one look at a fleet repo.
+// run is one run of the checks.
 type run struct {
 	opts  Options
 	tree  *tree
-	fleet *v1alpha1.Fleet // nil where fleet.yaml cannot be read
-	// assumed says that there is no fleet.yaml: fleet is what Flux's own objects say.
+	fleet *v1alpha1.Fleet // nil if fleet.yaml cannot be read
+	// assumed says that the repo has no fleet.yaml, and that fleet was made from Flux's own objects.
 	assumed bool
-	lock    *v1alpha1.Lock // nil where there is none
+	lock    *v1alpha1.Lock // nil if there is none
 
 	exclusion v1alpha1.Exclusion
 
 	rendered *render.Result
-	// unrendered are the findings about what Flux applies and could not be rendered as it stands; true where a whole folder is missing for it.
+	// unrendered has the renderer's findings about faults of applied objects. The value tells whether a whole folder is not rendered because
+	// of the fault.
 	unrendered map[said]bool
-	// undecoded are the findings that the renderer could not read an object of Flux.
+	// undecoded are the renderer's findings about Flux objects that it could not read.
 	undecoded []said
 	accepted  accepted
 }
 
-// request is what the process that validates is asked.
+// request is the request to the confined process that validates.
 type request struct {
 	Options Options
-	// Dir is the fleet repo, Only are the files and folders in it whose findings are of interest.
+	// Dir is the fleet repo. Only are its files and folders whose findings are wanted.
 	Dir, Prefix string
 	Only        []string
 	// Commits are the commits since Options.CommitsSince, newest first.
 	Commits []gitrepo.Commit
 }
 
-// Task is the part of Run that reads what the fleet repo says.
+// Task is the part of Run that reads the content of the fleet repo, in a confined process.
 var Task = confine.New("validate", runTask)
 
-// Run finds all problems of a fleet repo at once. What is wrong with the repo is in the result; errors say that it cannot be looked at.
+// Run finds all problems of a fleet repo at once. The result has the problems of the repo. An error means that Run could not check the
+// repo.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
@@ -173,13 +176,13 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	return out, nil
 }
 
-// readFleet reads fleet.yaml and fleet.lock. Where one of them is there and is no file, others would follow it to what nobody has looked at
-// here, or take it for missing.
+// readFleet reads fleet.yaml and fleet.lock. It reports one that is no regular file, because other programs would follow a link to content
+// that was not checked, or take the file for missing.
 func (r *run) readFleet() (findings diag.Findings) {
 	for _, name := range []string{v1alpha1.FileName, v1alpha1.LockFileName} {
 		if r.tree.byPath[name] == nil && slices.Contains(r.tree.folders["."], name) {
 			findings = append(findings, finding(RuleSyntax, name, 1, 1, "it is no regular file",
-				"put the file itself there: symbolic links and their like are not followed"))
+				"replace it with a regular file: fleetctl does not follow symbolic links"))
 		}
 	}
 	if f := r.tree.byPath[v1alpha1.FileName]; f != nil && !f.broken {
@@ -203,7 +206,7 @@ func (r *run) readFleet() (findings diag.Findings) {
 	return findings
 }
 
-// checkFleet makes all checks that need to know the fleet. secrets are the findings about secrets in files.
+// checkFleet makes all checks that need the content of fleet.yaml. secrets are the findings about secrets in files.
 func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings) (diag.Findings, error) {
 	repo := fleetrepo.New(r.tree.dir, r.fleet)
 	placed := checkLayout(r.tree, r.fleet, repo)
@@ -253,7 +256,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	return findings, nil
 }
 
-// checkLock reports where fleet.lock does not know what fleet.yaml names.
+// checkLock reports components and charts of fleet.yaml that fleet.lock does not have.
 func (r *run) checkLock() diag.Findings {
 	if r.lock == nil {
 		return nil
@@ -262,13 +265,13 @@ func (r *run) checkLock() diag.Findings {
 	for _, wanted := range components.Providers(r.fleet) {
 		if wanted.Version != "" && r.lock.Find(wanted) == nil {
 			out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
-				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
+				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` adds it"))
 		}
 	}
 	flux := r.fleet.Spec.Flux
 	if wanted := components.LockedFlux(flux, ""); flux.Version != "" && r.lock.Find(wanted) == nil {
 		out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
-			fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` writes it anew"))
+			fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` adds it"))
 	}
 	return append(out, r.checkFeatureLock()...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// podSpecs are where the kinds that make pods say what their pods are.
+// podSpecs are the paths of the pod templates in the kinds that make pods.
 var podSpecs = map[string][]string{
 	"/Pod":                   {"spec"},
 	"/ReplicationController": {"spec", "template", "spec"},
@@ -22,7 +22,7 @@ var podSpecs = map[string][]string{
 	"batch/Job":              {"spec", "template", "spec"},
 }
 
-// groupOf is the API group of an object; "" of the kinds that have none.
+// groupOf is the API group of an object; "" for the core group.
 func groupOf(o *object) string {
 	group, _, grouped := strings.Cut(o.APIVersion, "/")
 	if !grouped {
@@ -31,7 +31,7 @@ func groupOf(o *object) string {
 	return group
 }
 
-// kubernetes adds what an object of Kubernetes' own kinds names in its namespace.
+// kubernetes adds the references of an object of Kubernetes' own kinds to objects in its namespace.
 func (c *referrer) kubernetes(group string) {
 	if spec := podSpecs[group+"/"+c.Kind]; spec != nil {
 		c.pods(strings.Join(spec, "."))
@@ -56,7 +56,7 @@ func (c *referrer) kubernetes(group string) {
 	c.selections(group)
 }
 
-// beside adds the reference of a field with the name of something in the object's namespace, of a kind without an API group.
+// beside adds a reference to an object of the core group in the object's own namespace.
 func (c *referrer) beside(kind, path string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		if name, ok := value.(string); ok {
@@ -65,15 +65,15 @@ func (c *referrer) beside(kind, path string) {
 	})
 }
 
-// named adds a reference to something that is named for certain, and that somebody has to make.
+// named adds a reference whose name has no variable, to an object that does not exist by itself.
 func (c *referrer) named(group, kind, namespace, name, at string) {
 	if kind == "ServiceAccount" && name == "default" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
-		return // each namespace has them
+		return // every namespace has these objects
 	}
 	c.put(reference{rule: RuleMissingObject, group: group, kind: kind, namespace: namespace, name: name, field: at})
 }
 
-// optional adds the name in a mapping that may say that nothing need be there.
+// optional adds the reference in a mapping, unless the mapping has optional: true.
 func (c *referrer) optional(kind, path, name string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		inner, _ := value.(map[string]any)
@@ -83,7 +83,7 @@ func (c *referrer) optional(kind, path, name string) {
 	})
 }
 
-// pods adds what pods use.
+// pods adds the references of a pod template.
 func (c *referrer) pods(spec string) {
 	c.beside("ServiceAccount", spec+".serviceAccountName")
 	c.beside("PersistentVolumeClaim", spec+".volumes[].persistentVolumeClaim.claimName")
@@ -144,14 +144,14 @@ func (c *referrer) port(value any, at string) {
 	}
 }
 
-// scaled adds what an autoscaler scales, where it is of a kind of Kubernetes itself.
+// scaled adds the reference of an autoscaler to an object of Kubernetes' own kinds.
 func (c *referrer) scaled(path string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		inner, _ := value.(map[string]any)
 		to := mapping.Fields(inner)
 		group, _, grouped := strings.Cut(to.Text("apiVersion"), "/")
 		kind := to.Text("kind")
-		if !grouped && group == "" && kind == "" { // of KEDA
+		if !grouped && group == "" && kind == "" { // a field of KEDA
 			group, kind = "apps", "Deployment"
 		}
 		if group == "apps" && slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"}, kind) {
@@ -160,7 +160,7 @@ func (c *referrer) scaled(path string) {
 	})
 }
 
-// binding adds the role and the accounts that a binding names.
+// binding adds the references of a binding to its role and its ServiceAccounts.
 func (c *referrer) binding() {
 	const group = "rbac.authorization.k8s.io"
 	role := c.fields.In("roleRef")

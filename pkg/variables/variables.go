@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -23,7 +23,7 @@ import (
 // Resolved are the values of variables by their names, and where they come from.
 type Resolved struct {
 	Values  map[string]string
-	Origins map[string]capi.Origin
+	Origins map[string]credentials.Origin
 	// Vault are the variables whose values come from Vault. Vault is asked only when the cluster can be asked, because earlier leases may
 	// still be good. Until then, placeholders stand for the values.
 	Vault []v1alpha1.Variable
@@ -50,28 +50,28 @@ func SourceOf(v v1alpha1.Variable) string {
 func FromEnvironment(name string) string { return "environment variable " + name }
 
 // OriginOf is the source of a value, with the time at which the value expires, if the value itself has such a time.
-func OriginOf(source, value string) capi.Origin {
-	o := capi.Origin{Source: source}
-	if end, ok := capi.EndOf(value); ok {
+func OriginOf(source, value string) credentials.Origin {
+	o := credentials.Origin{Source: source}
+	if end, ok := credentials.EndOf(value); ok {
 		o.Until = &end
 	}
 	return o
 }
 
-// Inputs are where values come from that are in no file: the environment and the standard input of a command.
+// Inputs are the sources of values that are in no file: the environment and the standard input of a command.
 type Inputs struct {
 	// LookupEnv reads the environment (os.LookupEnv).
 	LookupEnv func(string) (string, bool)
 	// Environ is the environment of the commands in fleet.yaml, as NAME=VALUE; nil: the environment of this process.
 	Environ []string
-	// Stdin is what is piped in; nil where that is a terminal.
+	// Stdin is the piped input; nil at a terminal.
 	Stdin io.Reader
 }
 
 // Resolve gets the values of all variables. The variables that providers declare come from the sources in fleet.yaml, and the other
 // variables that components may ask for come from the environment. It reports all problems at once. No value is ever part of an error.
 func Resolve(ctx context.Context, providers []v1alpha1.Provider, dir string, in Inputs) (*Resolved, error) {
-	resolved := &Resolved{Values: map[string]string{}, Origins: map[string]capi.Origin{}}
+	resolved := &Resolved{Values: map[string]string{}, Origins: map[string]credentials.Origin{}}
 	var problems []error
 	for _, p := range providers {
 		for _, v := range p.Variables {

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// advising are the fields of results that hold commands for whoever reads them: hints, notes, and what to do next.
+// advising are the fields of results with commands for the reader: hints, notes, and next steps.
 var advising = []string{"Hint", "Next", "Notes", "LeftAlone", "Do"}
 
-// advise completes the commands in the advice of a result, for people and for programs alike. data is a result that nobody else reads.
+// advise completes the commands in the advice of a result, for people and for programs alike. It changes data in place, so the caller must
+// not share data.
 func advise(data any, complete func(text string) string) {
 	adviseIn(reflect.ValueOf(data), complete, false)
 }

@@ -27,7 +27,7 @@ func Restore(r *pivot.RestoreResult) View { return of(r, restoreView) }
 // Detach is what `fleetctl cluster detach` has left, or would leave.
 func Detach(r *leaving.DetachResult) View { return of(r, detachView) }
 
-// Drain is what `fleetctl cluster drain` has taken away, or would.
+// Drain is what `fleetctl cluster drain` has deleted, or would delete.
 func Drain(r *leaving.DrainResult) View { return of(r, drainView) }
 
 // Connect is the management cluster that this machine knows now.

@@ -24,7 +24,7 @@ func Init(r *lifecycle.InitResult) View { return of(r, initView) }
 // Bootstrap is what `fleetctl bootstrap` has made.
 func Bootstrap(r *lifecycle.BootstrapResult) View { return of(r, bootstrapView) }
 
-// Teardown is what `fleetctl teardown` has taken away.
+// Teardown is what `fleetctl teardown` has deleted.
 func Teardown(r *lifecycle.TeardownResult) View { return of(r, teardownView) }
 
 // TeardownPlan is what `fleetctl teardown` is about to do.

@@ -19,8 +19,8 @@ func isInMemoryPort(port int) bool { return port >= firstInMemoryPort && port <=
 // errNetworkLost is the cause with which all processes end after the private network's helper has ended.
 var errNetworkLost = errors.New("the helper of the private network has ended")
 
-// holdInNetwork calls hold with a private loopback, or with the machine's where this machine allows no private one. When the private one is
-// lost, it starts all processes again in a new one.
+// holdInNetwork calls hold with a private loopback, or with the machine's loopback if the machine allows no private one. When the private
+// loopback is lost, holdInNetwork starts all processes again in a new one.
 func (s *supervisor) holdInNetwork(ctx context.Context, ready func() error) error {
 	for {
 		network, err := privatenet.Start(ctx, privatenet.Options{Open: isInMemoryPort, Log: s.logf})

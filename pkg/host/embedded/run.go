@@ -86,7 +86,7 @@ type supervisor struct {
 func (s *supervisor) logf(format string, args ...any) { s.log.Info(fmt.Sprintf(format, args...)) }
 
 func (s *supervisor) run(ctx context.Context) (err error) {
-	// Report an error before the host is ready to the command that waits for it.
+	// Until the host is ready, a command waits for it. Report an error to that command.
 	defer func() {
 		if err != nil && !s.greeted {
 			err = errors.Join(err, s.say(hello{Error: err.Error(), Hint: diag.Hint(err)}))
@@ -129,7 +129,7 @@ func (s *supervisor) run(ctx context.Context) (err error) {
 
 // lock takes the folder's locks and writes this process's identity to the folder.
 func (s *supervisor) lock(ctx context.Context) (alive, starting *flock.Flock, err error) {
-	const moment = 2 * time.Second // a look at a lock takes it for an instant
+	const moment = 2 * time.Second // a process that only looks whether a lock is held takes the lock for an instant
 	wait, cancel := context.WithTimeout(ctx, moment)
 	defer cancel()
 	alive, starting = flock.New(s.dir.path(aliveFile)), flock.New(s.dir.path(startingFile))

@@ -79,7 +79,7 @@ func (h *Host) spawn(ctx context.Context) error {
 	failed := h.startFailed(ctx, ended, err)
 	select {
 	case <-ended:
-		// A supervisor that was killed before its hello was killed by another program, or by the kernel for memory. fleetctl asks first.
+		// fleetctl asks a supervisor to end before it kills it. So another program killed this one, or the kernel did because it lacked memory.
 		if errors.Is(err, background.ErrSilent) && killed(cmd.ProcessState) {
 			return fmt.Errorf("%w: %w", errKilled, failed)
 		}

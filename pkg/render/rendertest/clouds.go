@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// clouds gives the management clusters folders in some of their further clouds. Clusters of the others stand in the homes, as those that an
-// older fleetctl has added.
+// clouds gives the management clusters folders in some of their further clouds. Clusters of the other clouds are in the home folder, where
+// an older fleetctl added them.
 func (m *maker) clouds(fleet *v1alpha1.Fleet) {
 	for i := range fleet.Spec.ManagementClusters {
 		for _, l := range fleet.Layouts(&fleet.Spec.ManagementClusters[i]) {
@@ -20,7 +20,8 @@ func (m *maker) clouds(fleet *v1alpha1.Fleet) {
 	}
 }
 
-// layoutFor is the management cluster that can make a cluster of a flavour, in the folder of its cloud where it has one.
+// layoutFor returns the layout of a management cluster that can make a cluster of a flavour: the folder of the flavour's cloud, if it has
+// one, or its home.
 func (m *maker) layoutFor(flavour string) layout.Layout {
 	for _, l := range m.layouts {
 		if !l.IsHome() && slices.Contains(scaffold.FlavoursFor(l.Cloud), flavour) {

@@ -12,26 +12,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Note begins each comment that a hand writes; a number follows, and no two are the same.
+// Note is the beginning of each comment that a hand writes. A unique number follows.
 const Note = "# note-"
 
-// hand writes YAML as people do: comments in odd places, several ways to quote and to indent, spaces where nobody needs them. The zero
-// value of a field is the plain way.
+// hand writes YAML as people do: comments in odd places, several ways to quote and to indent, needless spaces. The zero value of a field is
+// the plain style.
 type hand struct {
 	*rand.Rand
-	notes *int // written so far, in all files
-	// aliases: what is written twice gets a name.
+	notes *int // number of notes so far, in all files
+	// aliases says that repeated values become aliases.
 	aliases bool
 
 	out     strings.Builder
-	anchors map[string]string // by the text that they stand for
-	text    bool              // the last line is one of a text: what is indented behind it would be part of it
+	anchors map[string]string // by their texts
+	text    bool              // the last line belongs to a block of text, which an indented line would continue
 }
 
-// chance is true so many times in a hundred.
+// chance returns true with this probability.
 func (h *hand) chance(percent int) bool { return h.IntN(100) < percent }
 
-// rewrite is the text of a YAML file in the hand of some person. It means what src means.
+// rewrite writes a YAML file in this hand. The result means the same as src.
 func (h *hand) rewrite(src []byte) ([]byte, error) {
 	var documents []*yaml.Node
 	for decoder := yaml.NewDecoder(bytes.NewReader(src)); ; {
@@ -62,7 +62,7 @@ func (h *hand) rewrite(src []byte) ([]byte, error) {
 	if h.chance(20) {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
-	if cut := strings.TrimRight(text, "\r\n"); h.chance(20) && means(src, cut) { // the text of a block ends with its line
+	if cut := strings.TrimRight(text, "\r\n"); h.chance(20) && means(src, cut) { // a block of text may need its last line break
 		text = cut
 	}
 	if !means(src, text) {
@@ -71,7 +71,7 @@ func (h *hand) rewrite(src []byte) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// means tells whether a text means what src does.
+// means tells whether a text means the same as src.
 func means(src []byte, text string) bool {
 	before, err := meaning(src)
 	if err != nil {
@@ -96,7 +96,7 @@ func meaning(src []byte) ([]any, error) {
 	}
 }
 
-// note is a comment that could be taken for something else.
+// note returns a comment that looks like YAML or has odd characters.
 func (h *hand) note() string {
 	*h.notes++
 	more := []string{
@@ -106,7 +106,7 @@ func (h *hand) note() string {
 	return fmt.Sprintf("%s%d%s", Note, *h.notes, more[h.IntN(len(more))])
 }
 
-// notesAbove writes comments and empty lines above something that is indented by indent; not all of them are indented as it is.
+// notesAbove writes comments and empty lines above a line that is indented by indent. Not all of them have this indentation.
 func (h *hand) notesAbove(indent int) {
 	defer func() { h.text = false }()
 	if h.chance(8) {
@@ -121,7 +121,7 @@ func (h *hand) notesAbove(indent int) {
 	}
 }
 
-// endOfLine may write a comment, or spaces that nobody sees.
+// endOfLine may write a comment or trailing spaces.
 func (h *hand) endOfLine() {
 	switch {
 	case h.chance(12):
@@ -132,7 +132,7 @@ func (h *hand) endOfLine() {
 	h.out.WriteString("\n")
 }
 
-// block writes a node whose lines are indented by indent. Of a mapping or list that stands behind a dash the first line is begun.
+// block writes a node whose lines are indented by indent. fresh is false after a dash, which has begun the first line already.
 func (h *hand) block(n *yaml.Node, indent int, fresh bool) {
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
@@ -170,7 +170,7 @@ func (h *hand) item(n *yaml.Node, indent int) {
 	h.block(n, indent+1+gap, false)
 }
 
-// value writes what stands behind a key or a dash that is indented by indent, and ends the line.
+// value writes the value after a key or a dash that is indented by indent, and ends the line.
 func (h *hand) value(n *yaml.Node, indent int) {
 	switch {
 	case n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "\n"):
@@ -208,7 +208,7 @@ func (h *hand) value(n *yaml.Node, indent int) {
 	}
 }
 
-// named is a scalar, or the name of one that was written before.
+// named returns a scalar, or the alias of an equal one before it.
 func (h *hand) named(n *yaml.Node) string {
 	text := h.scalar(n, false)
 	if !h.aliases || n.ShortTag() != "!!str" || !h.chance(40) {
@@ -222,7 +222,7 @@ func (h *hand) named(n *yaml.Node) string {
 	return "&" + name + " " + text
 }
 
-// isShort tells whether somebody would write a node on one line.
+// isShort tells whether a person would write the node on one line.
 func (h *hand) isShort(n *yaml.Node) bool {
 	size := 0
 	for _, inner := range n.Content {
@@ -239,7 +239,7 @@ func (h *hand) isShort(n *yaml.Node) bool {
 	return size < 150
 }
 
-// flow writes a node on one line.
+// flow returns a node on one line.
 func (h *hand) flow(n *yaml.Node, inside bool) string {
 	if n.Kind == yaml.ScalarNode {
 		return h.scalar(n, inside)
@@ -266,7 +266,7 @@ func (h *hand) flow(n *yaml.Node, inside bool) string {
 	return "[" + pad + text + pad + "]"
 }
 
-// lines writes a node in brackets, each of its items on a line of its own.
+// lines writes a node in brackets, with each item on its own line.
 func (h *hand) lines(n *yaml.Node, indent int) {
 	brackets, step := "[]", 1
 	if n.Kind == yaml.MappingNode {
@@ -290,7 +290,7 @@ func (h *hand) lines(n *yaml.Node, indent int) {
 	h.endOfLine()
 }
 
-// scalar is a single value, in one of the ways to quote it.
+// scalar returns a single value, quoted in one of the possible ways.
 func (h *hand) scalar(n *yaml.Node, inside bool) string {
 	if n.ShortTag() != "!!str" {
 		return n.Value

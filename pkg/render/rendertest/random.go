@@ -47,16 +47,16 @@ type RandomCluster struct {
 	Name, Environment, Flavour string
 	// File declares it.
 	File string
-	// Aliases tells that the file may have some: not every edit of it is possible then.
+	// Aliases says that the file may have aliases. Then some edits of it are not possible.
 	Aliases bool
-	// Pools tells that it has a list of pools, be it an empty one.
+	// Pools says that it has a list of pools, which may be empty.
 	Pools bool
-	// Size is what else a new pool needs, Label one that its nodes may have.
+	// Size has the other fields that a new pool needs. Label is a label that its nodes may have.
 	Size  map[string]any
 	Label string
 }
 
-// Changes are the files as a change of an empty folder.
+// Changes returns the files as a change of an empty folder.
 func (f *Fleet) Changes() *manifest.ChangeSet {
 	var changes manifest.ChangeSet
 	for name, content := range f.Files {
@@ -65,7 +65,7 @@ func (f *Fleet) Changes() *manifest.ChangeSet {
 	return &changes
 }
 
-// Random makes a valid fleet repo with a cluster of each flavour at least, in the hands of several people. The same seed makes the same
+// Random makes a valid fleet repo with at least one cluster of each flavour, in the styles of several people. The same seed makes the same
 // fleet.
 func Random(seed uint64) (*Fleet, error) {
 	var notes int
@@ -90,13 +90,13 @@ type maker struct {
 	notes *int
 	// released: production follows a channel of tags.
 	released bool
-	// side by side stand these management clusters; behind their homes, further clouds in which they have folders.
+	// layouts are those of the management clusters' homes, followed by those of further clouds in which they have folders.
 	layouts []layout.Layout
 }
 
 func (m *maker) chance(percent int) bool { return m.IntN(100) < percent }
 
-// source is what an environment follows; "" for the main branch.
+// source is the source that an environment follows; "" for the main branch.
 func (m *maker) source(environment string) string {
 	if m.released && strings.HasPrefix(environment, "prod") {
 		return "release"
@@ -104,7 +104,7 @@ func (m *maker) source(environment string) string {
 	return ""
 }
 
-// add puts files into the fleet, in the hand of a person where they are such as people change.
+// add adds files to the fleet. It writes files that people usually edit in the style of a person.
 func (m *maker) add(files ...manifest.File) error {
 	for _, f := range files {
 		byHand := strings.HasSuffix(f.Path, ".yaml") && !strings.HasPrefix(f.Path, layout.ChartsDir+"/")
@@ -119,7 +119,7 @@ func (m *maker) add(files ...manifest.File) error {
 	return nil
 }
 
-// write puts a file into the fleet in the hand of a person.
+// write adds a file to the fleet in the style of a person.
 func (m *maker) write(f manifest.File, aliases bool) error {
 	h := &hand{Rand: m.Rand, notes: m.notes, aliases: aliases}
 	content, err := h.rewrite(f.Content)
@@ -206,7 +206,7 @@ spec:
     name: flux-system
 `
 
-// management makes what each management cluster has of its own, and what the clusters of its environments have in common.
+// management makes the own files of each management cluster, and the shared files of its environments.
 func (m *maker) management() error {
 	for _, l := range m.layouts {
 		sync := []byte(fmt.Sprintf(gitSource, "flux-system", "branch: main") + fmt.Sprintf(gitSync, l.Management()))
@@ -305,7 +305,7 @@ func (m *maker) cluster(opts scaffold.ClusterOptions) (err error) {
 	} else if err := m.write(files[0], c.Aliases); err != nil {
 		return err
 	}
-	shared := func(feature string) bool { // by all clusters of the environment: a second time would be one too many
+	shared := func(feature string) bool { // all clusters of the environment have it already
 		return m.fleet.Files[scaffold.FeatureTarget{Layout: opts.Layout, Environment: opts.Environment}.FeatureFile(feature)] != nil
 	}
 	if len(m.fleet.Features) > 0 && !shared(m.fleet.Features[0]) && m.chance(40) {
@@ -319,7 +319,7 @@ func (m *maker) cluster(opts scaffold.ClusterOptions) (err error) {
 	return m.add(files[1:]...)
 }
 
-// ownChart is how a cluster names a chart that it does not share.
+// ownChart is the field of a cluster with a chart of its own.
 const ownChart = `  chart:
     spec:
       chart: ./charts/%s
@@ -330,7 +330,8 @@ const ownChart = `  chart:
       reconcileStrategy: Revision
 `
 
-// chart writes the chart that a cluster shares, or gives it one of its own, which only the branch of the fleet repo serves.
+// chart writes the shared chart of a cluster, or gives the cluster a chart of its own. Only a cluster that follows the branch of the fleet
+// repo can have one.
 func (m *maker) chart(opts scaffold.ClusterOptions, cluster *manifest.File) error {
 	if m.source(opts.Environment) == "" && m.chance(20) {
 		shared := fmt.Sprintf("  # ../chart-%s.yaml\n  chartRef:\n    kind: HelmChart\n    name: %s\n    namespace: flux-system\n", opts.Flavour,
@@ -346,7 +347,7 @@ func (m *maker) chart(opts scaffold.ClusterOptions, cluster *manifest.File) erro
 	return nil
 }
 
-// list may name what is in the folder of an environment's clusters: without that, Flux takes every file.
+// list may write a kustomization.yaml that names the files of an environment's folder. Without it, Flux applies every file.
 func (m *maker) list(dir string) error {
 	if !m.chance(30) {
 		return nil

@@ -1,4 +1,4 @@
-// Package rendertest makes fleet repos to test and to measure with: whole ones, of any size, valid throughout.
+// Package rendertest makes complete and valid fleet repos of any size for tests and benchmarks.
 package rendertest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// Environments and Flavours are those of a generated fleet; its clusters take them in turn.
+// Environments and Flavours of a generated fleet. Its clusters use them in turn.
 var (
 	Environments = []string{"dev", "staging", "prod-eu", "prod-us"}
 	Flavours     = allFlavours()
@@ -54,7 +54,7 @@ spec:
     - name: vsphere
 `
 
-// identities are those that the examples of the charts refer to.
+// identities are the identities that the examples of the charts refer to.
 const identities = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: VSphereClusterIdentity
 metadata:
@@ -144,7 +144,7 @@ func Write(dir string, clusters int) error {
 	return err
 }
 
-// write is for thousands of files, which nobody misses after a crash.
+// write does not flush the file, because thousands of files would take long and nobody needs them after a crash.
 func write(dir string, f manifest.File) error {
 	name := filepath.Join(dir, filepath.FromSlash(f.Path))
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// extras are values that clusters may have besides those of their chart's example; each fits with all others. Those under "" fit every
-// flavour, those under kubeadm all whose control plane runs on machines.
+// extras are values that clusters may have in addition to those of their chart's example. All of them can be combined. Those under "" fit
+// every flavour, and those under kubeadm fit flavours whose control plane runs on machines.
 var extras = map[string][]string{
 	"": {"labels: {tier: gold, fleet.example.com/number: '007'}", "labels: {}"},
 	"kubeadm": {
@@ -50,7 +50,7 @@ var extras = map[string][]string{
 	"in-memory": {"startup: {vm: 1s, node: 2s, etcd: 500ms}"},
 }
 
-// values of a cluster: those of the chart's example, and some more. It notes what a new pool needs.
+// values returns the values of a cluster: those of the chart's example, and some extras. It sets the fields of c that a new pool needs.
 func (m *maker) values(c *RandomCluster) (map[string]any, error) {
 	values, err := scaffold.ExampleValues(c.Flavour, []string{"v1.36.3", "v1.35.2", "v1.36.0"}[m.IntN(3)])
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *maker) values(c *RandomCluster) (map[string]any, error) {
 	return values, nil
 }
 
-// pools gives a cluster none, some, or no word of them.
+// pools gives a cluster an empty list of pools, some pools, or no list.
 func (m *maker) pools(c *RandomCluster, values map[string]any) error {
 	example, _ := values["pools"].([]any)
 	if len(example) == 0 {
@@ -91,7 +91,7 @@ func (m *maker) pools(c *RandomCluster, values map[string]any) error {
 	}
 	c.Pools, c.Label = true, label(c.Flavour)
 	var pools []any
-	if c.Flavour == "azure-aks" || c.Flavour == "gcp-gke" { // they want one
+	if c.Flavour == "azure-aks" || c.Flavour == "gcp-gke" { // these flavours need a pool
 		pools = append(pools, first)
 	} else if m.chance(8) {
 		delete(values, "pools")
@@ -131,7 +131,7 @@ func (m *maker) pools(c *RandomCluster, values map[string]any) error {
 	return nil
 }
 
-// label is one that nodes of a flavour may have.
+// label returns a label that nodes of a flavour may have.
 func label(flavour string) string {
 	switch {
 	case strings.HasSuffix(flavour, "-kubeadm"), flavour == "docker", flavour == "in-memory":
@@ -140,7 +140,7 @@ func label(flavour string) string {
 	return "example.com/team"
 }
 
-// merge lays top over base.
+// merge returns base with the values of top on top.
 func merge(base, top map[string]any) map[string]any {
 	out := maps.Clone(base)
 	for name, value := range top {

@@ -112,7 +112,7 @@ func aksPool(p part) {
 	const longestLinux, longestWindows = 12, 6
 	of, field := p, "name"
 	name, known := p.known("name")
-	if !p.has("name") && !p.isTemplate() { // else that of the object
+	if !p.has("name") && !p.isTemplate() { // without it, the name of the object counts
 		of, field, name = part{p.object, nil, "metadata", p.report}, "name", p.object.Name
 		known = !strings.Contains(name, "${")
 	}

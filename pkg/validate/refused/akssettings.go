@@ -18,7 +18,7 @@ var (
 	aksPortRange   = regexp.MustCompile(`^([0-9]+) ([0-9]+)$`)
 )
 
-// aksControlPlaneTemplate judges what the webhook of a template judges, which is less than that of a control plane.
+// aksControlPlaneTemplate checks what the webhook of the template checks, which is less than that of the control plane.
 func aksControlPlaneTemplate(p part) {
 	if version, ok := p.known("version"); ok && !aksVersion.MatchString(version) {
 		p.refuse("version", fmt.Sprintf("%.80q is no version", version), "write all three numbers, as in v1.36.3")
@@ -29,7 +29,7 @@ func aksControlPlaneTemplate(p part) {
 	aksExtensions(p)
 }
 
-// aksNames judges names and addresses of which Azure keeps some for itself.
+// aksNames judges names and addresses. Azure reserves some of them.
 func aksNames(p part) {
 	for _, kept := range []string{"microsoft", "windows"} {
 		if name := p.object.Name; strings.Contains(strings.ToLower(name), kept) {
@@ -140,7 +140,7 @@ func aksKubelet(p part) {
 		ports.refuse("netIpv4IPLocalPortRange", fmt.Sprintf("%.40q is no range of ports", text), `write two numbers: "32768 60999"`)
 		return
 	}
-	first, _ := strconv.Atoi(found[1]) // digits; what is too large is too large below
+	first, _ := strconv.Atoi(found[1]) // they are digits; a number that is too large is refused below
 	last, _ := strconv.Atoi(found[2])
 	if first < leastFirst || first > mostFirst || last < leastLast || last > mostLast || first > last {
 		ports.refuse("netIpv4IPLocalPortRange", fmt.Sprintf("AKS takes a range that begins within %d and %d, and ends within %d and %d",

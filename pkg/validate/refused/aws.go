@@ -53,7 +53,7 @@ func awsSSHKey(p part) {
 	}
 }
 
-// awsInstanceType judges the type of a machine by its form: which types there are changes with each month.
+// awsInstanceType checks only the form of a machine type, because AWS adds types every month.
 func awsInstanceType(p part) {
 	if name, ok := p.known("instanceType"); ok && !awsType.MatchString(name) {
 		p.refuse("instanceType", fmt.Sprintf("%.60q is no type of a machine in AWS", name), "write a family and a size, as in m7i.large")
@@ -95,7 +95,7 @@ func awsVolumes(p part) {
 	}
 }
 
-// awsSelectors judges references to things in AWS, by id or by filters.
+// awsSelectors judges references to resources in AWS, by id or by filters.
 func awsSelectors(p part, field string) {
 	for _, one := range p.each(field) {
 		if one.has("id") && one.has("filters") {
@@ -158,7 +158,7 @@ func awsUserData(p part) {
 	}
 }
 
-// awsPlacement judges on what a machine runs, and how it is paid for.
+// awsPlacement judges the host and the market type of a machine.
 func awsPlacement(p part) {
 	p.together("hostID", "dynamicHostAllocation")
 	onHost := p.word("tenancy") == "host"

@@ -30,7 +30,7 @@ func awsIAM(p part, field, what string, longest int) {
 	}
 }
 
-// awsKey judges the ARN of a key of KMS, which belongs to the given region where one is known. A disk may name its key otherwise, too.
+// awsKey judges the ARN of a KMS key, which must be in the given region, if that is known. A disk may name its key in other ways, too.
 func awsKey(p part, field, region string) {
 	text, ok := p.known(field)
 	if !ok || !strings.HasPrefix(text, "arn:") {
@@ -51,7 +51,7 @@ func awsKey(p part, field, region string) {
 	}
 }
 
-// awsPartition is the part of AWS that has a region; "" is that of a region whose part this program does not know.
+// awsPartition is the partition of AWS that a region belongs to; "" if fleetctl does not know it.
 func awsPartition(region string) string {
 	for prefix, partition := range map[string]string{"cn-": "aws-cn", "us-gov-": "aws-us-gov"} {
 		if strings.HasPrefix(region, prefix) {
@@ -64,8 +64,8 @@ func awsPartition(region string) string {
 	return "aws"
 }
 
-// awsSources judges the networks that a rule of a security group lets in. AWS cuts off what is beyond a prefix, and the provider then
-// takes its rule for another one: it removes and makes the rule each time it looks. AWS takes no network twice.
+// awsSources judges the networks that a rule of a security group lets in. AWS sets the bits after the prefix to zero. The provider then
+// does not recognise its rule, and removes and makes it again each time it reconciles. AWS accepts no network twice.
 func awsSources(p part, field string) {
 	p.networks(field)
 	seen := map[netip.Prefix]bool{}
@@ -95,7 +95,7 @@ func eksAddons(p part) {
 	}
 }
 
-// eksPublic judges from where the public address of the API server may be used: EKS takes no private networks.
+// eksPublic judges the networks that may reach the public address of the API server. EKS accepts no private networks.
 func eksPublic(p part) {
 	p.networks("publicCIDRs")
 	for at, prefix := range p.ranges("publicCIDRs") {
@@ -106,7 +106,7 @@ func eksPublic(p part) {
 	}
 }
 
-// eksLabels judges labels of nodes, of which EKS keeps some for itself.
+// eksLabels judges labels of nodes. EKS reserves some of them.
 func eksLabels(p part) {
 	for _, key := range p.in("labels").names() {
 		for _, kept := range []string{"kubernetes.io/", "k8s.io/", "eks.amazonaws.com/"} {

@@ -10,14 +10,14 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// AWS takes VPCs and subnets with these lengths of their prefix.
+// AWS accepts VPCs and subnets with prefixes of these lengths.
 const awsLargest, awsSmallest = 16, 28
 
-// awsRange is the range in a field of a VPC or a subnet. What AWS does not take is reported.
+// awsRange returns the range in a field of a VPC or a subnet. It reports a range that AWS does not accept.
 func (p part) awsRange(field string) (prefix netip.Prefix, ok bool) {
 	text, _ := p.known(field)
 	prefix, err := netip.ParsePrefix(text)
-	if err != nil || !prefix.Addr().Is4() { // that it is a network is checked with all others
+	if err != nil || !prefix.Addr().Is4() { // other checks report a text that is no network
 		return prefix, false
 	}
 	if prefix.Bits() < awsLargest || prefix.Bits() > awsSmallest {
@@ -27,7 +27,7 @@ func (p part) awsRange(field string) (prefix netip.Prefix, ok bool) {
 	return prefix.Masked(), true
 }
 
-// awsNetwork judges the network of a cluster in a region; beside are ranges that its VPC has by other fields.
+// awsNetwork judges the network of a cluster in a region. beside are ranges that other fields add to its VPC.
 func awsNetwork(p part, region string, beside ...netip.Prefix) {
 	vpc, subnets := p.in("vpc"), p.each("subnets")
 	ranges := append(awsVPC(vpc), beside...)
@@ -47,7 +47,7 @@ func awsNetwork(p part, region string, beside ...netip.Prefix) {
 	}
 }
 
-// awsVPC judges where a VPC has its addresses from. It returns its second ranges.
+// awsVPC judges the address ranges of a VPC. It returns the secondary ones.
 func awsVPC(vpc part) (ranges []netip.Prefix) {
 	primary, _ := vpc.known("cidrBlock")
 	pool := vpc.in("ipamPool")
@@ -76,10 +76,10 @@ func awsVPC(vpc part) (ranges []netip.Prefix) {
 	return ranges
 }
 
-// awsDefaultSubnets judges whether the subnets fit that the provider makes where none are named: it divides the VPC among the private
-// subnets of its zones and one more part, and that part among the public ones.
+// awsDefaultSubnets judges whether the VPC has room for the subnets that the provider makes if none are named. The provider divides the VPC
+// into one part for each zone, for its private subnet, and one more part, which it divides among the public subnets.
 func awsDefaultSubnets(vpc part, whole netip.Prefix, region string) {
-	// The provider takes as many zones as the region has, if these are fewer than the limit. Three are sure in all regions but one.
+	// The provider uses all zones of the region, up to the limit. All regions but one have at least three.
 	zones := uint(3)
 	if region == "us-west-1" {
 		zones = 2
@@ -87,7 +87,7 @@ func awsDefaultSubnets(vpc part, whole netip.Prefix, region string) {
 	if limit, given := vpc.number("availabilityZoneUsageLimit"); given && limit >= 1 {
 		zones = min(zones, uint(limit))
 	}
-	halvings := bits.Len(zones) + bits.Len(zones-1) // of the whole for one part more than zones, and of one part for zones
+	halvings := bits.Len(zones) + bits.Len(zones-1) // of the VPC into zones+1 parts, and of one part into zones
 	if length := whole.Bits() + halvings; length > awsSmallest {
 		vpc.refuse("cidrBlock", fmt.Sprintf("in a VPC of /%d the subnets of %s are /%d, and AWS has none smaller than /%d",
 			whole.Bits(), plain.Count(int(zones), "zone"), length, awsSmallest),
@@ -107,7 +107,7 @@ func awsWithin(subnets []part, ranges []netip.Prefix) {
 	}
 }
 
-// awsSubnets judges subnets by themselves, and against each other.
+// awsSubnets judges each subnet, and whether subnets overlap.
 func awsSubnets(subnets []part, region string) {
 	var before []netip.Prefix
 	ids := map[string]bool{}
@@ -142,7 +142,7 @@ func (p part) inRegion(field, region string) {
 	}
 }
 
-// awsIngress judges from where somebody is let in.
+// awsIngress judges the sources of ingress rules.
 func awsIngress(p part, field string) {
 	for _, rule := range p.each(field) {
 		blocks := rule.given("cidrBlocks") || rule.given("ipv6CidrBlocks")

@@ -54,7 +54,8 @@ func azureNetwork(cluster, p part) {
 	azureBalancer(p)
 }
 
-// azureSubnets judges the subnets. The provider completes those of a network that it makes; of one that is there already it wants them all.
+// azureSubnets judges the subnets. The provider adds missing subnets to a network that it makes. For an existing network it needs all of
+// them.
 func azureSubnets(cluster, p, vnet part) {
 	ranges := vnet.networks("cidrBlocks")
 	var taken []netip.Prefix
@@ -187,7 +188,7 @@ func azureMachinePool(p part) {
 	}
 }
 
-// cmpField is the first of two fields that is there.
+// cmpField returns the first of two fields that is set.
 func cmpField(p part, first, second string) string {
 	if p.given(first) {
 		return first
@@ -195,7 +196,7 @@ func cmpField(p part, first, second string) string {
 	return second
 }
 
-// azureVM judges what single machines and pools of them have alike.
+// azureVM judges what single machines and machine pools have in common.
 func azureVM(p part) {
 	azureSize(p, "vmSize")
 	azureOSDisk(p.in("osDisk"), p.given("osDisk"))
@@ -266,7 +267,7 @@ func azureOSDisk(p part, there bool) {
 	}
 }
 
-// azureDisk judges what disks of all kinds have.
+// azureDisk judges what disks of all kinds have in common.
 func azureDisk(p part) {
 	kinds := []string{"Premium_LRS", "PremiumV2_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS", "Standard_LRS", "UltraSSD_LRS"}
 	kind, known := p.in("managedDisk").known("storageAccountType")

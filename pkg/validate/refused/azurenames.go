@@ -10,7 +10,7 @@ import (
 
 var azureVMSize = regexp.MustCompile(`^[A-Za-z]+_[A-Za-z0-9_-]+$`)
 
-// azureSize judges the size of a machine by its form.
+// azureSize judges the form of a machine size.
 func azureSize(p part, field string) {
 	if name, ok := p.known(field); ok && !azureVMSize.MatchString(name) {
 		p.refuse(field, fmt.Sprintf("%.60q is no size of a machine in Azure", name), "write it as `az vm list-sizes` has it, as in Standard_D4s_v5")
@@ -38,7 +38,7 @@ func azureTags(p part) {
 	}
 }
 
-// azureRanges judges the ranges of a subnet by themselves, and against those of the subnets before it.
+// azureRanges judges the ranges of a subnet, and whether they overlap with taken, the ranges of the subnets before it.
 func azureRanges(subnet part, taken *[]netip.Prefix) {
 	const smallest, sixBits = 29, 64
 	before := len(*taken)
@@ -57,7 +57,7 @@ func azureRanges(subnet part, taken *[]netip.Prefix) {
 	}
 }
 
-// azureKeeps tells that an address of a subnet is one of those that Azure gives to nobody.
+// azureKeeps tells whether Azure reserves an address of a subnet.
 func azureKeeps(subnet netip.Prefix, ip netip.Addr) bool {
 	const first = 4
 	if !subnet.Contains(ip) {
@@ -73,7 +73,7 @@ func azureKeeps(subnet netip.Prefix, ip netip.Addr) bool {
 	return !subnet.Contains(ip.Next())
 }
 
-// within tells that all of one range is in another one.
+// within tells whether one range is completely in another range.
 func within(inner, outer netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }

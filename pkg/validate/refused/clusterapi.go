@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// core are what judges kinds of Cluster API itself, by group and kind, as its webhooks do.
+// core are the checks of Cluster API's own kinds, by group and kind, as its webhooks make them.
 var core = map[string]func(part){
 	"cluster.x-k8s.io/Cluster":                          cluster,
 	"cluster.x-k8s.io/ClusterClass":                     clusterClass,
@@ -27,7 +27,7 @@ var core = map[string]func(part){
 	},
 }
 
-// cluster judges the domain and the networks that a control plane is told of: it refuses them long after everything was accepted.
+// cluster judges the domain and the networks of a cluster. kubeadm would refuse them, long after the API server accepted the Cluster.
 func cluster(p part) {
 	spec := p.in("spec")
 	spec.networkNames("clusterNetwork", "serviceDomain")
@@ -82,7 +82,7 @@ func machineDeployment(p part) {
 	spec.randomNames()
 }
 
-// machineSet judges what a MachineSet and a MachineDeployment have in common.
+// machineSet judges the fields that MachineSets and MachineDeployments have in common.
 func machineSet(p part) {
 	spec := p.in("spec")
 	selects(spec)
@@ -98,7 +98,7 @@ func machinePool(p part) {
 	}
 }
 
-// bootstraps reports machines that nothing makes nodes of.
+// bootstraps reports machines without bootstrap data, which never become nodes.
 func (p part) bootstraps() {
 	bootstrap := p.in("bootstrap")
 	if len(p.fields) > 0 && p.given("bootstrap") && !bootstrap.given("configRef") && !bootstrap.given("dataSecretName") {
@@ -106,7 +106,7 @@ func (p part) bootstraps() {
 	}
 }
 
-// randomNames reports a pattern of names that would give all machines one name. Its field was called otherwise in an older version.
+// randomNames reports a naming template that would give all machines one name. An older version had another name for its field.
 func (p part) randomNames() {
 	for _, field := range []string{"machineNaming", "machineNamingStrategy"} {
 		naming := p.in(field)
@@ -118,7 +118,7 @@ func (p part) randomNames() {
 
 var randomPart = regexp.MustCompile(`\{\{\s*\.random\s*\}\}`)
 
-// selectsSome reports a selector that is there and selects nothing.
+// selectsSome reports a selector that is set and selects nothing.
 func (p part) selectsSome(field string) {
 	selector := p.in(field)
 	if p.given(field) && !selector.has("matchLabels") && !selector.has("matchExpressions") {
@@ -126,7 +126,7 @@ func (p part) selectsSome(field string) {
 	}
 }
 
-// drainRule judges the order of a drain: that of pods which are not drained is none.
+// drainRule reports an order for pods that are not drained.
 func drainRule(p part) {
 	drain := p.in("spec").in("drain")
 	if behavior := drain.word("behavior"); (behavior == "Skip" || behavior == "WaitCompleted") && drain.given("order") {
@@ -134,7 +134,7 @@ func drainRule(p part) {
 	}
 }
 
-// share reports what is neither a number nor a percentage.
+// share reports a value that is neither a number nor a percentage.
 func (p part) share(field string) {
 	text, ok := p.known(field)
 	if ok && (!strings.HasSuffix(text, "%") || !isNumber(strings.TrimSuffix(text, "%")) || text == "%") {
@@ -142,13 +142,13 @@ func (p part) share(field string) {
 	}
 }
 
-// Annotations by which the cluster autoscaler knows the limits of a pool.
+// The annotations with the limits of a pool for the cluster autoscaler.
 const (
 	leastNodes = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 	mostNodes  = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 )
 
-// scaled reports limits of a pool that the cluster autoscaler does not take. It leaves such a pool as it is, without a word.
+// scaled reports limits of a pool that the cluster autoscaler does not accept. It silently ignores such a pool.
 func scaled(p part) {
 	annotations := p.in("metadata").in("annotations")
 	numbers := map[string]int{}

@@ -51,11 +51,11 @@ func clusterClass(p part) {
 	}
 }
 
-// classPatches judges what the patches of one class select, and change.
+// classPatches judges the selectors and changes of the patches of one class.
 type classPatches struct {
 	spec      part
 	variables []string
-	open      bool // there may be other variables
+	open      bool // a runtime extension may declare other variables
 }
 
 // selects reports a selector that selects no template of the class.
@@ -65,7 +65,7 @@ func (c classPatches) selects(selector part) {
 	plane := c.spec.in("controlPlane")
 	if !slices.ContainsFunc([]string{"controlPlane", "infrastructureCluster", "machineDeploymentClass", "machinePoolClass"}, resources.has) {
 		if len(selector.fields) > 0 {
-			selector.refuse("matchResources", "it says of nothing that the patch is for it", hint)
+			selector.refuse("matchResources", "it selects no part of the class", hint)
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (c classPatches) selects(selector part) {
 	}
 }
 
-// hasWorkers tells whether a class of workers with a name, or with a name such as *-gpu, has a template of the kind of a selector.
+// hasWorkers tells whether a class of workers called name, which may be a pattern such as *-gpu, has a template of the selector's kind.
 func (c classPatches) hasWorkers(list, name string, selector part) bool {
 	return slices.ContainsFunc(c.spec.in("workers").each(list), func(workers part) bool {
 		class := workers.word("class")
@@ -102,10 +102,10 @@ func (c classPatches) hasWorkers(list, name string, selector part) bool {
 	})
 }
 
-// templates are the references to templates of a part of a class, in both versions of the API.
+// templates returns the references to templates in a part of a class, in both versions of the API.
 func templates(p part) []part { return []part{p.in("ref"), p.in("templateRef")} }
 
-// isOneOf tells whether one of the references is of the kind and version that a selector names. What Flux fills in may be it.
+// isOneOf tells whether one of the references has the kind and version of a selector. A text with a variable may have any.
 func isOneOf(selector part, references []part) bool {
 	wanted := selector.word("apiVersion") + " " + selector.word("kind")
 	return slices.ContainsFunc(references, func(ref part) bool {
@@ -153,7 +153,7 @@ func (c classPatches) changes(change part) {
 	}
 }
 
-// parses reports a template that cannot be read. Cluster API reads it with these functions.
+// parses reports a template that cannot be parsed. It parses with the functions that Cluster API uses.
 func (p part) parses(field string) {
 	text, ok := p.known(field)
 	if !ok {

@@ -73,7 +73,7 @@ func eksNetwork(p part) {
 		ipv6.together("poolId", "ipamPool")
 		ipv6.together("cidrBlock", "ipamPool")
 		if ipv6.has("cidrBlock") && !ipv6.has("poolId") && !ipv6.given("ipamPool") {
-			ipv6.refuse("cidrBlock", "a range of yours is of a pool", "add poolId, or take cidrBlock away")
+			ipv6.refuse("cidrBlock", "your own range must come from a pool", "add poolId, or take cidrBlock away")
 		}
 		if pool := ipv6.in("ipamPool"); ipv6.given("ipamPool") && !pool.has("id") && !pool.has("name") {
 			pool.refuse("", "a pool is named by id or name", "add id or name")
@@ -94,7 +94,7 @@ func eksServices(p part) {
 	const largest, smallest = 12, 24
 	for field, prefix := range p.ranges("cidrBlocks") {
 		switch {
-		case !prefix.Addr().Is4(): // EKS chooses the one of IPv6
+		case !prefix.Addr().Is4(): // EKS chooses the IPv6 network itself
 		case prefix.Bits() < largest || prefix.Bits() > smallest:
 			p.refuse(field, fmt.Sprintf("EKS takes a network of Services between /%d and /%d, and it is /%d", largest, smallest, prefix.Bits()),
 				"give it a range of such a size")
@@ -105,7 +105,7 @@ func eksServices(p part) {
 	}
 }
 
-// eksZones judges where the subnets of a cluster are: EKS puts its control plane into two zones.
+// eksZones judges the zones of a cluster's subnets. EKS puts its control plane into two zones.
 func eksZones(network part) {
 	const needed = "EKS needs subnets in two zones at least"
 	vpc, subnets := network.in("vpc"), network.each("subnets")
@@ -165,7 +165,7 @@ func eksPool(p part) {
 	most, hasMost := p.in("scaling").number("maxSize")
 	switch {
 	case hasLeast && least < 0, hasMost && most < 0:
-		p.refuse("scaling", "a pool cannot have less than no nodes", "give it a size of 0 or more")
+		p.refuse("scaling", "a pool cannot have fewer than 0 nodes", "give it a size of 0 or more")
 	case hasLeast && hasMost && most < least:
 		p.in("scaling").refuse("maxSize", fmt.Sprintf("%.0f is less than minSize, %.0f", most, least), "give the larger one to maxSize")
 	}
@@ -214,7 +214,7 @@ func awsMachinePool(p part) {
 	}
 }
 
-// awsHooks judges what happens when a machine of a group comes or goes.
+// awsHooks judges the lifecycle hooks of an autoscaling group.
 func awsHooks(p part) {
 	const shortest, longest = 30 * time.Second, 48 * time.Hour
 	for _, hook := range p.each("lifecycleHooks") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// gcpSeries are the series of machines that have a kind of confidential computing.
+// gcpSeries are the machine series that support each kind of confidential computing.
 var gcpSeries = map[string][]string{
 	"Enabled":                                {"n2d", "c2d", "c3d"},
 	"AMDEncryptedVirtualization":             {"n2d", "c2d", "c3d"},
@@ -35,7 +35,7 @@ func gcpMachine(p part) {
 	}
 }
 
-// gcpKey judges a key of yours that a disk is encrypted with.
+// gcpKey judges the user's key that encrypts a disk.
 func gcpKey(p part, field string) {
 	if !p.given(field) {
 		return
@@ -64,7 +64,7 @@ func gkeCluster(p part) {
 	}
 }
 
-// longestGKEName is how long the name of a cluster or a pool may be.
+// longestGKEName is the longest name of a cluster or a pool, in characters.
 const longestGKEName = 40
 
 func gkeControlPlane(p part) {

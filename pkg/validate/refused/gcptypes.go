@@ -9,10 +9,10 @@ import (
 
 var gcpTypeName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`)
 
-// gcpHyperdisk are series of machines that have no disks of the older kinds.
+// gcpHyperdisk are the machine series that support only hyperdisks.
 var gcpHyperdisk = []string{"c4", "c4a", "c4d", "n4"}
 
-// gcpType judges the type of a machine by its form; it may be a path.
+// gcpType judges the form of a machine type, which may be a path.
 func gcpType(p part, field string) {
 	if name, ok := p.known(field); ok && !strings.Contains(name, "/") && !gcpTypeName.MatchString(name) {
 		p.refuse(field, fmt.Sprintf("%.60q is no type of a machine in Google Cloud", name),
@@ -20,7 +20,7 @@ func gcpType(p part, field string) {
 	}
 }
 
-// gcpDisk judges whether the machine can have its disk.
+// gcpDisk judges whether the machine's series supports the type of its disk.
 func gcpDisk(p part) {
 	kind, known := p.known("instanceType")
 	series, _, _ := strings.Cut(kind, "-")
@@ -35,7 +35,7 @@ func gcpDisk(p part) {
 		"set it to hyperdisk-balanced, or take another series")
 }
 
-// gkeLocation judges where the control plane is: the region itself, or one of its zones.
+// gkeLocation judges the location of the control plane: the region itself, or one of its zones.
 func gkeLocation(p part) {
 	region, given := p.known("region")
 	place, ok := p.known("location")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// kubeadmConfig judges what a machine is made of by kubeadm, as the bootstrap provider's webhook, cloud-init and the kubelet do.
+// kubeadmConfig judges the bootstrap configuration of a machine, as the bootstrap provider's webhook, cloud-init and the kubelet do.
 func kubeadmConfig(spec part) {
 	for _, way := range []string{"initConfiguration", "joinConfiguration"} {
 		node := spec.in(way).in("nodeRegistration")
@@ -40,7 +40,7 @@ func kubeadmConfig(spec part) {
 	}
 }
 
-// ignition judges what only one of the two formats of bootstrap data can say.
+// ignition reports fields that only the other format of bootstrap data has.
 func ignition(spec part) {
 	const hint, cannot = "take it away, or write format: cloud-config", "ignition, which format names, cannot do that"
 	format, ok := spec.known("format")
@@ -72,7 +72,8 @@ func ignition(spec part) {
 	}
 }
 
-// kubeadmOfControlPlane judges what a control plane says of its machines: the validity of its certificates, its etcd and its time limits.
+// kubeadmOfControlPlane judges the kubeadm configuration of a control plane: the validity of its certificates, its etcd and its time
+// limits.
 func kubeadmOfControlPlane(spec part) {
 	config := spec.in("kubeadmConfigSpec")
 	kubeadmConfig(config)
@@ -106,7 +107,7 @@ func kubeadmOfControlPlane(spec part) {
 	}
 }
 
-// nodeFile judges a file that is written on a machine. paths are those of the files before it.
+// nodeFile judges a file that is written on a machine. paths are the paths of the files before it.
 func nodeFile(file part, paths *[]string) {
 	if path, ok := file.known("path"); ok {
 		if slices.Contains(*paths, path) {
@@ -124,13 +125,13 @@ func nodeFile(file part, paths *[]string) {
 	}
 }
 
-// isOctal tells of a mode in the way that Python writes it, such as 0o640, which cloud-init reads, too.
+// isOctal tells whether a mode is in Python's notation, such as 0o640, which cloud-init also reads.
 func isOctal(mode string) bool {
 	_, err := strconv.ParseUint(mode, 0, 12)
 	return err == nil && len(mode) > 2 && mode[:2] == "0o"
 }
 
-// networkNames reports a domain that the cluster's DNS could not have.
+// networkNames reports a domain that is not valid for the cluster's DNS.
 func (p part) networkNames(path ...string) {
 	for _, field := range path[:len(path)-1] {
 		p = p.in(field)

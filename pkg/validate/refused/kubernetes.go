@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// builtIn are what judges kinds of Kubernetes itself and of Flux, by group and kind, as the API server and source-controller do after their
-// schema.
+// builtIn are the checks of Kubernetes' own kinds and of Flux's kinds, by group and kind, as the API server and source-controller make them
+// after the schema.
 var builtIn = map[string]func(part){
 	"/Pod":                                func(p part) { pods(p.in("spec"), nil) },
 	"apps/DaemonSet":                      daemonSet,
@@ -37,7 +37,7 @@ var builtIn = map[string]func(part){
 	"source.toolkit.fluxcd.io/HelmRepository": helmRepository,
 }
 
-// workload judges what keeps pods running.
+// workload judges the kinds that keep pods running.
 func workload(p part) {
 	spec := p.in("spec")
 	selects(spec)
@@ -81,7 +81,8 @@ func daemonSet(p part) {
 	}
 }
 
-// selects reports labels that a selector asks for, and the template beside it does not give: no machine or pod of it would be its own.
+// selects reports labels that a selector requires and that the template beside it lacks. The object would not select its own pods or
+// machines.
 func selects(spec part) {
 	labels := spec.in("template").in("metadata").in("labels")
 	wanted := spec.in("selector").in("matchLabels")
@@ -112,7 +113,7 @@ func job(spec part) {
 	pods(template, nil)
 }
 
-// oneOf reports a text that is given and not among those that the field takes here.
+// oneOf reports a text that is set and not one of all.
 func (p part) oneOf(field string, all ...string) {
 	if text, ok := p.known(field); ok && !slices.Contains(all, text) {
 		p.refuse(field, fmt.Sprintf("%.80q is not possible here", text), "write "+strings.Join(all, " or "))

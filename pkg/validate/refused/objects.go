@@ -28,7 +28,7 @@ func role(p part) {
 	}
 }
 
-// roleBinding judges whom a RoleBinding or ClusterRoleBinding gives a role, and which.
+// roleBinding judges the subjects and the role of a RoleBinding or ClusterRoleBinding.
 func roleBinding(p part) {
 	p.in("roleRef").oneOf("apiGroup", rbacGroup)
 	if p.object.Kind == "ClusterRoleBinding" {
@@ -69,7 +69,7 @@ func claim(p part) {
 	}
 }
 
-// countable are the names without a group that a ResourceQuota limits.
+// countable are the names without a group that a ResourceQuota can limit.
 var countable = []string{
 	"cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage", "requests.ephemeral-storage", "limits.cpu",
 	"limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas", "services", "replicationcontrollers", "secrets",
@@ -87,7 +87,7 @@ func quota(p part) {
 	}
 }
 
-// limitRange judges that no limit of a LimitRange is beyond another.
+// limitRange judges the order of the limits of a LimitRange, such as min and max.
 func limitRange(p part) {
 	for _, limit := range p.in("spec").each("limits") {
 		for _, pair := range [][2]string{
@@ -105,7 +105,7 @@ func limitRange(p part) {
 	}
 }
 
-// beyond reports a quantity in the field low that is more than that of the same name in the field high.
+// beyond reports a quantity in the field low that is more than the quantity of the same name in the field high.
 func (p part) beyond(low, high string) bool {
 	below, above := p.in(low), p.in(high)
 	for _, name := range below.names() {
@@ -119,7 +119,7 @@ func (p part) beyond(low, high string) bool {
 	return false
 }
 
-// neededKeys are those that a Secret of a type has.
+// neededKeys are the keys that a Secret of a type must have.
 var neededKeys = map[string][]string{
 	"kubernetes.io/tls":              {"tls.crt", "tls.key"},
 	"kubernetes.io/dockerconfigjson": {".dockerconfigjson"},
@@ -152,7 +152,7 @@ func configKeys(p part) {
 	}
 }
 
-// keys reports keys that no Secret and no ConfigMap can have.
+// keys reports keys that are not valid in a Secret or ConfigMap.
 func (p part) keys() {
 	for _, key := range p.names() {
 		if !strings.Contains(key, "${") && len(validation.IsConfigMapKey(key)) > 0 {

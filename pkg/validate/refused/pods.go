@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// pods judges the spec of pods. claims are volumes that a StatefulSet makes for each of them.
+// pods judges the spec of pods. claims are the volumes that a StatefulSet makes for each pod.
 func pods(spec part, claims []string) {
 	volumes := slices.Clone(claims)
 	for _, v := range spec.each("volumes") {
@@ -24,7 +24,7 @@ func pods(spec part, claims []string) {
 	}
 }
 
-// once reports a name that is among those seen after the first few, and remembers it.
+// once reports a name that is in seen, and adds it to seen. It ignores the first entries of seen, as many as after says.
 func (p part) once(what string, seen *[]string, after int) {
 	name, ok := p.known("name")
 	if !ok {
@@ -62,14 +62,14 @@ func container(c part, volumes []string) {
 	}
 }
 
-// sources are what a volume may come from.
+// sources are the fields with the source of a volume.
 var sources = []string{
 	"awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "fc",
 	"flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "hostPath", "image", "iscsi", "nfs", "persistentVolumeClaim",
 	"photonPersistentDisk", "portworxVolume", "projected", "quobyte", "rbd", "scaleIO", "secret", "storageos", "vsphereVolume",
 }
 
-// oneSource reports a volume that comes from two places.
+// oneSource reports a volume with two sources.
 func oneSource(volume part) {
 	first := ""
 	for _, name := range volume.names() {
@@ -84,7 +84,7 @@ func oneSource(volume part) {
 	}
 }
 
-// mountPath judges where a volume is mounted. paths are those of the mounts before it.
+// mountPath judges the path of a mount. paths are the paths of the mounts before it.
 func mountPath(mount part, paths *[]string) {
 	mount.together("subPathExpr", "subPath")
 	if at, ok := mount.known("mountPath"); ok {
@@ -98,10 +98,10 @@ func mountPath(mount part, paths *[]string) {
 	}
 }
 
-// ways are those in which a probe asks.
+// ways are the fields with the action of a probe.
 var ways = []string{"exec", "grpc", "httpGet", "tcpSocket"}
 
-// oneWay judges that a probe asks in one way.
+// oneWay reports a probe without exactly one action.
 func oneWay(probe part) {
 	first := ""
 	for _, way := range ways {
@@ -119,8 +119,8 @@ func oneWay(probe part) {
 	}
 }
 
-// probes reports a probe at a port that the container does not name, one that asks in two ways or in none, and one that wants more than one
-// success where one is enough.
+// probes reports a probe of a named port that the container does not have, a probe without exactly one action, and a successThreshold above
+// 1 of a probe that must have 1.
 func probes(c part) {
 	var ports []string
 	for _, port := range c.each("ports") {
@@ -156,7 +156,8 @@ func resources(p part) {
 	}
 }
 
-// quantity is the one in a field; ok is false where there is none. A text that is none is the schema's to tell, and a long one is not read.
+// quantity returns the quantity in a field. ok is false if the field has none, or has a text that the schema refuses or that is too long to
+// read.
 func (p part) quantity(field string) (q resource.Quantity, ok bool) {
 	text, ok := p.known(field)
 	if n, is := p.number(field); is {

@@ -1,5 +1,5 @@
-// Package refused knows what the API server, and the webhooks and controllers of Cluster API's providers, refuse of an object that its
-// schema takes.
+// Package refused knows which content the API server, and the webhooks and controllers of Cluster API's providers, refuse although the
+// schema of the object accepts it.
 package refused
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// part is a mapping of an object, and where it stands in it. What a provider's webhook or controller refuses, and its CRD takes, is
-// judged part by part.
+// part is a mapping in an object, with its path. The rules of a provider's webhooks and controllers are checked part by part.
 type part struct {
 	object *render.Object
 	fields mapping.Fields
@@ -23,8 +22,8 @@ type part struct {
 	report func(field, summary, hint string)
 }
 
-// refusals judge the spec of a provider's kind as that provider's webhooks and controllers do. A kind that ends in Template has the spec of
-// the objects that are made of it.
+// refusals check the spec of a provider's kind as the provider's webhooks and controllers do. A kind that ends in Template contains the
+// spec of the objects that are made from it.
 var refusals = map[string]func(part){
 	"AWSCluster":                       awsCluster,
 	"AWSClusterTemplate":               awsCluster,
@@ -59,7 +58,7 @@ var refusals = map[string]func(part){
 	"VSphereVM":                        vsphereMachine,
 }
 
-// Judge reports what the API server, or the provider of an object, refuses of its content, although its schema takes it.
+// Judge reports content that the schema of an object accepts, but that the API server or the object's provider refuses.
 func Judge(o *render.Object, content map[string]any, report func(field, summary, hint string)) {
 	group, _, grouped := strings.Cut(o.APIVersion, "/")
 	if !grouped {
@@ -83,15 +82,15 @@ func Judge(o *render.Object, content map[string]any, report func(field, summary,
 	judge(p)
 }
 
-// isTemplate tells that the part is of a template, from which several are made.
+// isTemplate tells whether the object is a template, from which several objects are made.
 func (p part) isTemplate() bool { return strings.HasSuffix(p.object.Kind, "Template") }
 
-// in is the mapping in a field; an empty one where the field has none.
+// in returns the mapping in a field, or an empty one.
 func (p part) in(field string) part {
 	return part{p.object, p.fields.In(field), p.path(field), p.report}
 }
 
-// each are the mappings of the list in a field.
+// each returns the mappings of the list in a field.
 func (p part) each(field string) []part {
 	items := p.fields.List(field)
 	out := make([]part, len(items))
@@ -113,7 +112,7 @@ func (p part) path(field string) string {
 	return p.at + "." + field
 }
 
-// has tells that a field says something: not where it is left out, nothing, false, or empty.
+// has tells whether a field is set, and is not null, false, zero or empty.
 func (p part) has(field string) bool {
 	switch v := p.fields[field].(type) {
 	case nil:
@@ -134,28 +133,28 @@ func (p part) has(field string) bool {
 	return true
 }
 
-// given tells that a field is there at all, be it false, zero or empty.
+// given tells whether a field is set at all, also to false, zero or an empty value.
 func (p part) given(field string) bool { return p.fields[field] != nil }
 
-// word is the text in a field.
+// word returns the text in a field.
 func (p part) word(field string) string { return p.fields.Text(field) }
 
-// known is the text in a field; ok is false where there is none, or Flux fills something in.
+// known returns the text in a field. ok is false if the field has no text, or a text with a variable.
 func (p part) known(field string) (text string, ok bool) {
 	text = p.word(field)
 	return text, text != "" && !strings.Contains(text, "${")
 }
 
-// names are those of the fields, in order.
+// names returns the names of the fields, sorted.
 func (p part) names() []string { return slices.Sorted(maps.Keys(p.fields)) }
 
-// isZero tells that a field is given, and is nothing: 0 or 0%.
+// isZero tells whether a field is 0 or 0%.
 func (p part) isZero(field string) bool {
 	n, ok := p.number(field)
 	return ok && n == 0 || p.word(field) == "0%"
 }
 
-// number is the one in a field.
+// number returns the number in a field.
 func (p part) number(field string) (n float64, ok bool) {
 	switch v := p.fields[field].(type) {
 	case int64:
@@ -166,19 +165,19 @@ func (p part) number(field string) (n float64, ok bool) {
 	return 0, false
 }
 
-// refuse reports a field; "" is the part itself.
+// refuse reports a field. The field "" is the part itself.
 func (p part) refuse(field, summary, hint string) {
 	p.report(p.path(field), summary, hint)
 }
 
-// together reports that a field says something although another one does. An empty text says nothing.
+// together reports that both fields are set. An empty text does not count.
 func (p part) together(field, other string) {
 	if p.given(field) && p.given(other) && p.fields[field] != "" && p.fields[other] != "" {
 		p.refuse(field, "it cannot be set together with "+other, "remove one of the two")
 	}
 }
 
-// network is the range in a field. What is no range is reported.
+// network returns the range in a field. It reports a text that is no range.
 func (p part) network(field string) (prefix netip.Prefix, ok bool) {
 	text, ok := p.known(field)
 	if !ok {
@@ -196,7 +195,7 @@ func (p part) parse(field, text string) (netip.Prefix, bool) {
 	return prefix, true
 }
 
-// ranges are those in a list of texts, each with its field. What is no range is reported elsewhere.
+// ranges returns the ranges in a list of texts, each with its field. It skips texts that are no ranges, which are reported elsewhere.
 func (p part) ranges(field string) iter.Seq2[string, netip.Prefix] {
 	list, _ := p.fields[field].([]any)
 	return func(yield func(string, netip.Prefix) bool) {
@@ -210,7 +209,7 @@ func (p part) ranges(field string) iter.Seq2[string, netip.Prefix] {
 	}
 }
 
-// networks are the ranges in a list of texts. What is no range is reported.
+// networks returns the ranges in a list of texts. It reports texts that are no ranges.
 func (p part) networks(field string) (all []netip.Prefix) {
 	list, _ := p.fields[field].([]any)
 	for i, item := range list {

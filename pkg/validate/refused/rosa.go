@@ -7,13 +7,13 @@ import (
 )
 
 var (
-	// rosaVersion is a semantic version, which begins with no v.
+	// rosaVersion matches a semantic version without a leading v.
 	rosaVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 	rosaKMSKey  = regexp.MustCompile(
 		`^arn:aws[\w-]*:kms:[\w-]+:\d{12}:key/(mrk-[0-9a-f]{32}$|[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$)`)
 )
 
-// rosaRoles are the fields with the roles of a cluster, and below rolesRef those of its operators.
+// rosaRoles are the fields with the roles of a cluster. Below rolesRef are the fields with the roles of its operators.
 var (
 	rosaRoles = []string{"oidcID", "installerRoleARN", "supportRoleARN", "workerRoleARN"}
 	rosaRefs  = []string{
@@ -45,7 +45,7 @@ func rosaControlPlane(p part) {
 	rosaNetworkOf(p)
 }
 
-// rosaRolesOf judges the roles, which are named one by one, or by an object that makes them.
+// rosaRolesOf judges the roles. A cluster names either each role, or an object that makes them.
 func rosaRolesOf(p part) {
 	refs := p.in("rolesRef")
 	if p.given("rosaRoleConfigRef") {
@@ -76,7 +76,7 @@ func rosaRolesOf(p part) {
 	}
 }
 
-// rosaNetworkOf judges the subnets, which are named, or made by an object of their own.
+// rosaNetworkOf judges the network. A cluster names either its subnets, or an object that makes them.
 func rosaNetworkOf(p part) {
 	for _, field := range []string{"subnets", "availabilityZones"} {
 		switch made := p.given("rosaNetworkRef"); {

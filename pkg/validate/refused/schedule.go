@@ -7,8 +7,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// badSchedule says what is wrong with the schedule of a CronJob, "" if nothing is. It reads schedules with the library that the API server
-// reads them with. A time zone is refused before: the library panics where nothing follows it.
+// badSchedule says what is wrong with the schedule of a CronJob; "" if nothing is. It parses schedules with the API server's library. It
+// refuses a time zone first, because the library panics if nothing follows the time zone.
 func badSchedule(text string) string {
 	if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
 		return "it has a time zone: that belongs into timeZone"

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// service judges what the API server refuses of a Service: two ports with one name or one number, and settings that its type does not have.
+// service reports what the API server refuses in a Service: two ports with one name or one number, and settings that its type does not
+// have.
 func service(p part) {
 	spec := p.in("spec")
 	kind, known := spec.known("type")

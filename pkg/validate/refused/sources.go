@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// helmRepository judges that the address of a HelmRepository is one of its type: source-controller takes the one without the other for
-// stalled.
+// helmRepository judges whether the address of a HelmRepository fits its type. Otherwise source-controller marks the object as stalled.
 func helmRepository(p part) {
 	spec := p.in("spec")
 	url, ok := spec.known("url")

@@ -2,7 +2,7 @@ package refused
 
 import "fmt"
 
-// taintsOnce reports taints of nodes that have their key and effect in common: no kubelet starts with them.
+// taintsOnce reports two taints with the same key and effect. No kubelet starts with them.
 func (p part) taintsOnce(field string) {
 	seen := map[[2]string]bool{}
 	for _, taint := range p.each(field) {

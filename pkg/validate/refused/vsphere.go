@@ -10,7 +10,7 @@ import (
 
 var vsphereHardware = regexp.MustCompile(`^vmx-[1-9][0-9]?$`)
 
-// vsphereMachine judges what a virtual machine is made of.
+// vsphereMachine judges the spec of a virtual machine.
 func vsphereMachine(p part) {
 	if p.in("network").has("preferredAPIServerCidr") {
 		p.in("network").refuse("preferredAPIServerCidr", "the provider does not use it any more", "take it away")
@@ -60,7 +60,7 @@ func vsphereDevice(p part) {
 func vsphereFailureDomain(p part) {
 	region, zone, topology := p.in("region"), p.in("zone"), p.in("topology")
 	if topology.given("hosts") && !topology.has("computeCluster") {
-		topology.refuse("hosts", "a group of hosts is of a cluster", "add computeCluster")
+		topology.refuse("hosts", "a host group belongs to a compute cluster", "add computeCluster")
 	}
 	if region.word("type") == "HostGroup" {
 		region.refuse("type", "a region cannot be a group of hosts", "set it to Datacenter or ComputeCluster")

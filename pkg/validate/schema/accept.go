@@ -11,27 +11,27 @@ import (
 )
 
 // acceptor recognizes most valid objects an order of magnitude faster than the API machinery, which builds a validator for every field of
-// every object. It never says what is wrong: the API machinery judges every object of which it is not sure.
+// every object. acceptor never says what is wrong. If it is not sure about an object, the API machinery checks the object.
 type acceptor struct {
 	kind string
-	// unsure: the schema says something that only the API machinery understands.
+	// unsure: the schema has a rule that only the API machinery understands.
 	unsure      bool
 	intOrString bool
-	anything    bool // nothing is demanded of it, and all of it stays
+	anything    bool // every value is valid, and nothing is pruned
 
 	fields   map[string]*acceptor
-	others   *acceptor // of fields that are not in fields
-	free     bool      // fields that are in neither are taken as they are
+	others   *acceptor // the schema of fields that are not in fields
+	free     bool      // fields without a schema are accepted and kept
 	items    *acceptor
 	required []string
-	// unique are the fields that no two items have alike; for a set, isSet.
+	// unique are the keys of list items, which no two items may have alike. For a set, isSet is true.
 	unique []string
 	isSet  bool
 
 	enum     map[string]bool
 	pattern  *regexp.Regexp
 	min, max *float64
-	least    int64 // of characters, items or fields
+	least    int64 // number of characters, items or fields
 	most     int64
 }
 
@@ -73,8 +73,8 @@ func acceptorOf(s *structural.Structural) *acceptor {
 	return a
 }
 
-// isEitherType tells of a number or a text that controller-gen, as it always does, says twice to be one of these, and says nothing else of
-// it.
+// isEitherType tells whether a schema is for an integer or a string, in the redundant form that controller-gen writes, and demands nothing
+// else.
 func isEitherType(s *structural.Structural) bool {
 	is := func(n structural.NestedValueValidation, kind string) bool {
 		return reflect.DeepEqual(n, structural.NestedValueValidation{ForbiddenGenerics: structural.Generic{Type: kind}})
@@ -84,7 +84,7 @@ func isEitherType(s *structural.Structural) bool {
 		reflect.DeepEqual(s.ValueValidation, &structural.ValueValidation{AnyOf: either})
 }
 
-// isAnything tells of a field that takes any value there is, such as the values of a chart.
+// isAnything tells whether a field accepts every value, such as the values of a chart.
 func isAnything(s *structural.Structural) bool {
 	free := structural.Structural{
 		Generic: structural.Generic{Description: s.Description}, Extensions: structural.Extensions{XPreserveUnknownFields: true},
@@ -95,7 +95,7 @@ func isAnything(s *structural.Structural) bool {
 	return reflect.DeepEqual(s, &free)
 }
 
-// properties compiles the fields. One with a default is there in the end, whether it is written or not.
+// properties compiles the fields. A field with a default is never missing after defaulting.
 func (a *acceptor) properties(s *structural.Structural) {
 	if len(s.Properties) == 0 {
 		return
@@ -114,7 +114,7 @@ func (a *acceptor) properties(s *structural.Structural) {
 	}
 }
 
-// list takes what a schema demands of the items together.
+// list compiles the rules about the items of a list as a whole.
 func (a *acceptor) list(s *structural.Structural) {
 	if s.XListType == nil {
 		return
@@ -127,7 +127,7 @@ func (a *acceptor) list(s *structural.Structural) {
 	}
 }
 
-// constrain takes what a schema demands of the value itself.
+// constrain compiles the rules about the value itself.
 func (a *acceptor) constrain(v *structural.ValueValidation) {
 	if len(v.AllOf)+len(v.AnyOf)+len(v.OneOf) > 0 || v.Not != nil || v.UniqueItems || v.MultipleOf != nil || v.ExclusiveMaximum ||
 		v.ExclusiveMinimum {
@@ -220,7 +220,7 @@ func (a *acceptor) acceptsItems(value []any) bool {
 	return len(value) < 2 || !a.isSet && a.unique == nil || a.areUnique(value)
 }
 
-// areUnique tells whether no two items are alike. Each of them, or each of the fields that it is known by, has to be text.
+// areUnique tells whether no two items are alike. It returns false unless all items, or all their keys, are texts.
 func (a *acceptor) areUnique(value []any) bool {
 	seen := make(map[string]bool, len(value))
 	for _, item := range value {

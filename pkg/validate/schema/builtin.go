@@ -30,8 +30,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// types are the kinds of every cluster, and the kinds of the Flux that this fleetctl installs, for a repo that does not have Flux's CRDs
-// yet.
+// types has the kinds of every cluster. For a repo that does not have Flux's CRDs yet, it also has the kinds of the Flux that this fleetctl
+// installs.
 var types = sync.OnceValues(func() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -45,7 +45,7 @@ var types = sync.OnceValues(func() (*runtime.Scheme, error) {
 	return s, nil
 })
 
-// clusterScoped are the kinds of every cluster that have no namespace.
+// clusterScoped are the cluster-scoped kinds of every cluster.
 var clusterScoped = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "PersistentVolume"}: true,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                         true,
@@ -76,7 +76,7 @@ var clusterScoped = map[schema.GroupKind]bool{
 	{Group: "resource.k8s.io", Kind: "ResourceSlice"}:                                 true,
 }
 
-// checkBuiltIn judges an object by the Go type of its kind.
+// checkBuiltIn checks an object against the Go type of its kind.
 func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem, error) {
 	known, err := types()
 	if err != nil {
@@ -112,8 +112,8 @@ func checkBuiltIn(gvk schema.GroupVersionKind, object map[string]any) ([]Problem
 	return problems, nil
 }
 
-// unknownBuiltIn judges an object whose kind is not known: nobody can add one to the groups that are Kubernetes' own, whose names have no
-// dot. To those below k8s.io a later release may add one, unless it is called almost like one that is there.
+// unknownBuiltIn judges an object of an unknown kind. Nobody can add a kind to Kubernetes' own groups whose names have no dot. To groups
+// below k8s.io a later release may add a kind, unless its name is nearly that of a known kind.
 func unknownBuiltIn(known *runtime.Scheme, gvk schema.GroupVersionKind) ([]Problem, error) {
 	if gone, _ := Gone(gvk); gone != 0 || !known.IsGroupRegistered(gvk.Group) {
 		return nil, ErrUnknownKind
@@ -134,8 +134,8 @@ func unknownBuiltIn(known *runtime.Scheme, gvk schema.GroupVersionKind) ([]Probl
 	return []Problem{p}, nil
 }
 
-// CheckFields judges an object by the fields of a Go type, a pointer to which is typed; it decodes the object into that. Errors: the object
-// is none of JSON's.
+// CheckFields checks an object against the fields of a Go type. typed is a pointer to a value of the type; CheckFields decodes the object
+// into it. The error says that the object cannot be written as JSON.
 func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 	if hasEndless(object) {
 		if problems := endlessQuantities(reflect.TypeOf(typed), object, ""); len(problems) > 0 {
@@ -171,7 +171,7 @@ func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 	return problems, nil
 }
 
-// described says what a value of JSON is.
+// described names the type of a JSON value.
 func described(value string) string {
 	switch what, _, _ := strings.Cut(value, " "); what {
 	case "array":
@@ -202,7 +202,7 @@ func expected(t reflect.Type) string {
 	return "expected " + t.String()
 }
 
-// nameRule is what a kind demands of its names.
+// nameRule returns the rule for the names of a kind.
 func nameRule(gvk schema.GroupVersionKind) apivalidation.ValidateNameFunc {
 	switch {
 	case gvk.Group == "" && gvk.Kind == "Namespace":
@@ -215,11 +215,11 @@ func nameRule(gvk schema.GroupVersionKind) apivalidation.ValidateNameFunc {
 	return nil
 }
 
-// isPathSegment is what a name in a URL has to be.
+// isPathSegment checks that a name is valid in a URL.
 func isPathSegment(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 
-// checkMeta judges metadata. namespaced says whether the kind has a namespace; one that is missing is for others to tell, who know which is
-// meant.
+// checkMeta checks metadata. namespaced says whether the kind is namespaced. checkMeta does not report a missing namespace, because Flux
+// may set one.
 func checkMeta(object map[string]any, namespaced bool, nameRule apivalidation.ValidateNameFunc) field.ErrorList {
 	if nameRule == nil {
 		nameRule = apivalidation.NameIsDNSSubdomain
@@ -234,15 +234,15 @@ func checkMeta(object map[string]any, namespaced bool, nameRule apivalidation.Va
 	return apivalidation.ValidateObjectMetaAccessor(u, namespaced, nameRule, at)
 }
 
-// metaFields are the fields of metadata.
+// metaFields returns the fields of metadata.
 func metaFields() []string { return jsonFields(reflect.TypeFor[metav1.ObjectMeta]()) }
 
-// fieldsAt are the fields that a Go type has beside the one at path, by its JSON tags.
+// fieldsAt returns the JSON names of the fields that a Go type has beside the field at path.
 func fieldsAt(t reflect.Type, path string) []string {
 	parent, _ := splitLast(path)
 	for step := range steps(parent) {
 		t = inner(t)
-		switch t.Kind() { //nolint:exhaustive // nothing else has parts
+		switch t.Kind() { //nolint:exhaustive // other kinds have no fields
 		case reflect.Slice, reflect.Array, reflect.Map:
 			t = t.Elem()
 			continue
@@ -269,7 +269,7 @@ func inner(t reflect.Type) reflect.Type {
 	return t
 }
 
-// jsonFields are the JSON names of the fields of a struct, those of embedded ones included.
+// jsonFields returns the JSON names of the fields of a struct, including those of embedded structs.
 func jsonFields(t reflect.Type) []string {
 	var out []string
 	for _, f := range reflect.VisibleFields(t) {

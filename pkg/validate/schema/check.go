@@ -25,13 +25,13 @@ import (
 // ErrUnknownKind says that no schema is known for an object's kind.
 var ErrUnknownKind = errors.New("no schema is known for this kind")
 
-// Check judges an object in JSON's terms (int64 and float64 for numbers). It returns everything that an API server would refuse when the
-// object is created, and the server's warnings. The object is left as it is. The error is ErrUnknownKind, or a *BrokenError.
+// Check checks an object with the types of JSON (int64 and float64 for numbers). It returns everything that an API server would refuse when
+// the object is created, and the server's warnings. It does not change the object. The error is ErrUnknownKind, or a *BrokenError.
 func (s *Set) Check(ctx context.Context, object map[string]any) ([]Problem, error) {
 	return s.CheckOwn(ctx, runtime.DeepCopyJSON(object))
 }
 
-// CheckOwn is Check for an object that nobody looks at afterwards: it gets its defaults, and loses what is unknown.
+// CheckOwn is Check for an object that is not used afterwards: CheckOwn adds defaults to it and removes unknown fields.
 func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, error) {
 	gvk := (&unstructured.Unstructured{Object: object}).GroupVersionKind()
 	known := s.kinds[gvk.GroupKind()]
@@ -59,8 +59,8 @@ func (s *Set) CheckOwn(ctx context.Context, object map[string]any) ([]Problem, e
 	return problems, nil
 }
 
-// AcceptsMetadata takes an object that differs from a valid object only in its metadata, and tells whether it is certainly valid too. It
-// returns false if more has to be checked, such as rules that see the whole object.
+// AcceptsMetadata is for an object that differs from a valid object only in its metadata. It tells whether the object is certainly valid,
+// too. It returns false if more has to be checked, such as rules that see the whole object.
 func (s *Set) AcceptsMetadata(ctx context.Context, gvk kschema.GroupVersionKind, metadata map[string]any) bool {
 	known := s.kinds[gvk.GroupKind()]
 	if known == nil {
@@ -73,8 +73,7 @@ func (s *Set) AcceptsMetadata(ctx context.Context, gvk kschema.GroupVersionKind,
 	return v.acceptor.fields["metadata"].accepts(metadata) && len(checkMeta(map[string]any{"metadata": metadata}, v.namespaced, nil)) == 0
 }
 
-// checkRest judges an object that the acceptor has taken: what is left are its name, labels and annotations, and the rules. It changes
-// object.
+// checkRest checks what the acceptor does not check: name, labels and annotations, and the CEL rules. It changes object.
 func (v *version) checkRest(ctx context.Context, object map[string]any) ([]Problem, error) {
 	var problems []Problem
 	if v.warning != "" {
@@ -91,11 +90,11 @@ func (v *version) checkRest(ctx context.Context, object map[string]any) ([]Probl
 	return append(problems, failed...), err
 }
 
-// uncompiled begins what the API machinery says of a rule that it could not compile. It says so of each object that the rule is for, since
-// an API server has no such CRD.
+// uncompiled is the beginning of the API machinery's message about a rule that it could not compile. The message comes for each object,
+// because an API server would have refused the CRD.
 const uncompiled = "rule compile"
 
-// checkRules runs the rules of the CRD over an object with its defaults. The error is that of rules that are none.
+// checkRules runs the CEL rules of the CRD on an object with its defaults. The error is about rules that do not compile.
 func (v *version) checkRules(ctx context.Context, object map[string]any) (problems []Problem, err error) {
 	failed, _ := v.rules.Validate(ctx, nil, v.schema, object, nil, celconfig.RuntimeCELCostBudget)
 	for _, e := range failed {
@@ -112,10 +111,11 @@ func (v *version) checkRules(ctx context.Context, object map[string]any) (proble
 	return problems, err
 }
 
-// inItems is the number of an item in a path: the schema is that of all of them.
+// inItems matches the index or key of an item in a path, because all items have one schema.
 var inItems = regexp.MustCompile(`\[[^\]]*\]`)
 
-// check is the API server's way of an object that is created: unknown fields, metadata, defaults, schema, lists, rules. It changes object.
+// check makes the checks of an API server that creates the object, in its order: unknown fields, metadata, defaults, schema, lists, rules.
+// It changes object.
 func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, error) {
 	var problems []Problem
 	malformed, unknownMeta := objectmeta.CoerceWithOptions(nil, object, v.schema, true,
@@ -151,8 +151,8 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, 
 	return append(problems, failed...), err
 }
 
-// blocksRules tells whether errors keep the API server from running the rules: values of a type or size for which the rules' cost does not
-// hold.
+// blocksRules tells whether errors keep the API server from running the rules. Its limits for the cost of rules assume values of the right
+// type and size.
 func blocksRules(errs field.ErrorList) bool {
 	return slices.ContainsFunc(errs, func(e *field.Error) bool {
 		switch e.Type { //nolint:exhaustive // the others do not block
@@ -163,7 +163,7 @@ func blocksRules(errs field.ErrorList) bool {
 	})
 }
 
-// unknown is the problem of a field that the schema lacks.
+// unknown is the problem of a field that the schema does not have.
 func (v *version) unknown(path string) Problem {
 	parent, name := splitLast(path)
 	var known []string
@@ -176,7 +176,7 @@ func (v *version) unknown(path string) Problem {
 	return unknownField(path, name, known)
 }
 
-// schemaAt is the part of a schema about path, or nil.
+// schemaAt returns the schema of the field at path, or nil.
 func schemaAt(s *structural.Structural, path string) *structural.Structural {
 	for step := range steps(path) {
 		if s == nil {

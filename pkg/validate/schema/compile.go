@@ -24,13 +24,13 @@ type version struct {
 	schema     *structural.Structural
 	validator  validation.SchemaValidator
 	acceptor   *acceptor
-	rules      *cel.Validator // nil where there are none
+	rules      *cel.Validator // nil if there are none
 	namespaced bool
-	// warning is what the API server would say of a version that is on its way out; "" for others.
+	// warning is the API server's warning about a deprecated version; "" for other versions.
 	warning string
 }
 
-// errNotServed is in the error of version where the CRD has no such version, or does not serve it.
+// errNotServed is in the error of version if the CRD does not have the version, or does not serve it.
 var errNotServed = errors.New("no such version")
 
 // read decodes the CRD.
@@ -41,15 +41,15 @@ func (k *kind) read() (*apiextensionsv1.CustomResourceDefinition, error) {
 		case k.broken != nil:
 		case k.crd == nil:
 			k.broken = errors.New("it is no CRD")
-		case madeBy(k.crd) != k.is: // its lines are laid out to be taken for another's
-			k.broken = fmt.Errorf("it is called as the CRD of %s, and makes %s", k.is, madeBy(k.crd))
+		case madeBy(k.crd) != k.is: // its lines look like those of another kind's CRD
+			k.broken = fmt.Errorf("its text looks like the CRD of %s, but it defines %s", k.is, madeBy(k.crd))
 		}
 		k.document = nil
 	})
 	return k.crd, k.broken
 }
 
-// served are the versions of the kind that an API server would serve.
+// served returns the versions of the kind that an API server would serve.
 func (k *kind) served() []string {
 	crd, err := k.read()
 	if err != nil {
@@ -64,7 +64,8 @@ func (k *kind) served() []string {
 	return out
 }
 
-// prepare compiles a version of the CRD, as work that has a name. A CRD at which an earlier process ended is refused: it is not read again.
+// prepare compiles a version of the CRD as named work. If an earlier process ended while it compiled the CRD, prepare refuses the CRD and
+// does not read it again.
 func (k *kind) prepare(ctx context.Context, name string) {
 	end, refused := confine.Begin(ctx, fmt.Sprintf("the CRD of %s %s in %s", name, k.is, k.origin), "")
 	defer end()
@@ -75,10 +76,10 @@ func (k *kind) prepare(ctx context.Context, name string) {
 		})
 		return
 	}
-	_, _ = k.version(ctx, name) // Check tells what is wrong
+	_, _ = k.version(ctx, name) // Check reports what is wrong
 }
 
-// version compiles a version of the CRD, once for all who ask: the end of one question does not end it.
+// version compiles a version of the CRD once for all callers. The end of a caller's context does not end the work.
 func (k *kind) version(ctx context.Context, name string) (*version, error) {
 	crd, err := k.read()
 	if unread, ok := errors.AsType[*BrokenError](err); ok {
@@ -106,16 +107,16 @@ func (k *kind) version(ctx context.Context, name string) (*version, error) {
 	return v, nil
 }
 
-// BrokenError says that no API server takes a CRD, so that nothing can be judged by it.
+// BrokenError says that no API server accepts a CRD, so that no object can be checked against it.
 type BrokenError struct {
-	// Origin is the place that the CRD was added from, and Name its own; "" where it has none that can be read.
+	// Origin is the place that the CRD was added from. Name is the name of the CRD, or "" if it cannot be read.
 	Origin, Name string
-	// Unread says that nobody knows whether an API server takes it: it is not looked at, because an earlier process ended at it.
+	// Unread says that the CRD was not read, because an earlier process ended while it read the CRD. An API server may accept it.
 	Unread bool
 	Err    error
 }
 
-// Error says what is wrong with the CRD.
+// Error describes what is wrong with the CRD.
 func (e *BrokenError) Error() string { return e.Err.Error() }
 
 func (e *BrokenError) Unwrap() error { return e.Err }
@@ -125,7 +126,7 @@ func (k *kind) brokenBy(err error) *BrokenError {
 	return brokenCRD(k.crd.Name, k.origin, err)
 }
 
-// compile makes of a version's schema what an API server makes of it.
+// compile compiles a version's schema as an API server does.
 func (v *version) compile(
 	ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, from *apiextensionsv1.CustomResourceDefinitionVersion,
 ) error {

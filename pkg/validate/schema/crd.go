@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// CheckCRD says why no API server takes a CRD from a place called origin, in JSON's terms, whether there are objects of its kind or not.
-// Flux then applies nothing of what stands beside it. The error is nil or a *BrokenError, the same as Check returns for objects of the
-// kind. CheckCRD compiles no rules: that takes long, and is done for kinds that have objects.
+// CheckCRD returns an error if no API server accepts the CRD object, even if there are no objects of its kind: Flux would then apply
+// nothing of the CRD's folder. origin names the place of the CRD. The error is the *BrokenError that Check returns for objects of the kind.
+// CheckCRD compiles no rules, which takes long. Check compiles the rules of kinds with objects.
 func CheckCRD(ctx context.Context, origin string, object map[string]any) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, crd); err != nil {
-		return nil //nolint:nilerr // Check says which field has a wrong type
+		return nil //nolint:nilerr // Check reports the field with the wrong type
 	}
 	for i := range crd.Spec.Versions {
 		if _, _, err := shapeOf(ctx, &crd.Spec.Versions[i]); err != nil {
@@ -34,7 +34,8 @@ func brokenCRD(name, origin string, err error) *BrokenError {
 	return &BrokenError{Origin: origin, Name: name, Err: fmt.Errorf("compile the CRD %s in %s: %w", name, origin, err)}
 }
 
-// shapeOf returns the schema of a version of a CRD in both forms of the API machinery, if an API server takes it with its defaults.
+// shapeOf returns the schema of a version of a CRD in both forms of the API machinery, if an API server accepts the schema and its
+// defaults.
 func shapeOf(ctx context.Context, from *apiextensionsv1.CustomResourceDefinitionVersion) (
 	*apiextensions.JSONSchemaProps, *structural.Structural, error,
 ) {

@@ -121,7 +121,7 @@ func TestCRDThatIsTakenForAnother(t *testing.T) {
 	}
 	for is := range s.kinds {
 		_, err := s.Check(t.Context(), object(t, "apiVersion: "+is.Group+"/v1\nkind: "+is.Kind+"\nmetadata: {name: a}\n"))
-		if is.Group != "b" && (err == nil || !strings.Contains(err.Error(), "makes A.b")) {
+		if is.Group != "b" && (err == nil || !strings.Contains(err.Error(), "defines A.b")) {
 			t.Errorf("%s: %v", is, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Gone is the minor release of Kubernetes 1 that no longer serves a version of a kind; 0 where it is served. Its hint names what to write
-// instead.
+// Gone returns the minor release of Kubernetes 1 that no longer serves a version of a kind, or 0 if it is still served. hint names the
+// version to write instead.
 func Gone(gvk schema.GroupVersionKind) (minor uint64, hint string) {
 	g, ok := removed[gvk]
 	if !ok {
@@ -20,8 +20,8 @@ func Gone(gvk schema.GroupVersionKind) (minor uint64, hint string) {
 	return g.minor, cmp.Or(g.instead, "there is nothing in its place")
 }
 
-// GoneAt tells whether a version of a kind is gone in a version of Kubernetes (v1.36.3); of one that is not known it is, if it ever was
-// served.
+// GoneAt tells whether a version of Kubernetes (v1.36.3) no longer serves a version of a kind. If the version of Kubernetes is not known,
+// GoneAt assumes the newest.
 func GoneAt(gvk schema.GroupVersionKind, kubernetes string) bool {
 	minor, _ := Gone(gvk)
 	if minor == 0 {
@@ -36,7 +36,7 @@ type goneSince struct {
 	instead string
 }
 
-// removed are the versions that Kubernetes has taken away, of a kind or, without one, of a whole group.
+// removed are the API versions that Kubernetes has removed: of a kind, or without a kind, of a whole group.
 var removed = map[schema.GroupVersionKind]goneSince{
 	{Group: "extensions", Version: "v1beta1"}:                                             {16, "apps/v1"},
 	{Group: "extensions", Version: "v1beta1", Kind: "Ingress"}:                            {22, "networking.k8s.io/v1"},

@@ -11,7 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Type says what sort of problem it is.
+// Type is the type of a problem.
 type Type string
 
 // The types of problems.
@@ -27,7 +27,7 @@ const (
 	Deprecated Type = "deprecated" // a warning
 )
 
-// Problem is one thing wrong with an object. Path leads to the field: spec.pools[0].name; a field of it may hold dots.
+// Problem is one fault of an object. Path is the path of the field, such as spec.pools[0].name. Names of fields may have dots.
 type Problem struct {
 	Type    Type
 	Path    string
@@ -46,16 +46,17 @@ func unknownField(path, name string, known []string) Problem {
 	return p
 }
 
-// inBody is how the schema's validator begins its messages.
+// inBody matches the beginning of the schema validator's messages.
 var inBody = regexp.MustCompile(`^"?[^ "]*"? in body `)
 
-// fromField turns an error of the API machinery into a problem. It shows no value but short ones: a value may be a secret, or long.
+// fromField turns an error of the API machinery into a problem. It quotes a value only if the field has a fixed choice of values and the
+// value is short. Other values may be secrets.
 func fromField(e *field.Error) Problem {
 	p := Problem{Type: Invalid, Path: strings.TrimPrefix(e.Field, "<nil>."), Summary: inBody.ReplaceAllString(e.Detail, "")}
 	if p.Path == "<nil>" || p.Path == "nil" {
 		p.Path = ""
 	}
-	switch e.Type { //nolint:exhaustive // the others are as they are
+	switch e.Type { //nolint:exhaustive // the other types keep their message
 	case field.ErrorTypeRequired:
 		p.Type = Required
 		if p.Summary == "" {
@@ -79,7 +80,7 @@ func fromField(e *field.Error) Problem {
 	return p
 }
 
-// short shows a value of a field that takes one of a few.
+// short quotes a value of a field with a fixed choice of values.
 func short(v any) string {
 	if s, ok := v.(string); ok {
 		return fmt.Sprintf("%.40q", s)
@@ -89,7 +90,7 @@ func short(v any) string {
 
 var quoted = regexp.MustCompile(`"([^"]*)"`)
 
-// quotedWords are the words in quotes of a text: the choices in a message.
+// quotedWords returns the quoted words of a text, such as the choices in a message.
 func quotedWords(text string) []string {
 	var out []string
 	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
@@ -98,7 +99,7 @@ func quotedWords(text string) []string {
 	return out
 }
 
-// steps are the parts of a path: a[0].b is "a", "[0]", "b".
+// steps returns the parts of a path: "a", "[0]" and "b" for a[0].b.
 func steps(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for path != "" {
@@ -123,7 +124,7 @@ func steps(path string) iter.Seq[string] {
 	}
 }
 
-// splitLast takes the last field off a path.
+// splitLast splits a path into its parent and its last field.
 func splitLast(path string) (parent, name string) {
 	i := strings.LastIndexByte(path, '.')
 	return path[:max(i, 0)], path[i+1:]

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxQuantity is how many characters a quantity may have.
+// maxQuantity is the longest quantity that is read, in characters.
 const maxQuantity = 100
 
 var (
@@ -17,8 +17,8 @@ var (
 	farExponent  = regexp.MustCompile(`[eE][+-]?[0-9]{4,}`)
 )
 
-// isEndless tells of a number that takes hours to read as a quantity: apimachinery works with all of its digits, and with all that its
-// exponent stands for.
+// isEndless tells whether a text is a number that could take hours to parse as a quantity. The API machinery computes all its digits,
+// including those that its exponent stands for.
 func isEndless(text string) bool {
 	text = strings.TrimSpace(text)
 	if text == "" || !strings.ContainsRune("+-.0123456789", rune(text[0])) {
@@ -27,7 +27,7 @@ func isEndless(text string) bool {
 	return len(text) > maxQuantity || farExponent.MatchString(text)
 }
 
-// hasEndless tells whether isEndless is true of any text in a value.
+// hasEndless tells whether isEndless is true for any text in a value.
 func hasEndless(value any) bool {
 	switch value := value.(type) {
 	case string:
@@ -44,7 +44,7 @@ func hasEndless(value any) bool {
 	return false
 }
 
-// endlessQuantities are the quantities of an object, by its Go type, that are not to be read.
+// endlessQuantities reports the quantities of an object that must not be parsed. The Go type says which values are quantities.
 func endlessQuantities(t reflect.Type, value any, path string) []Problem {
 	return judgeLeaves(t, value, path, func(t reflect.Type, value any, path string) []Problem {
 		if text, ok := value.(string); !ok || t != quantityType || !isEndless(text) {

@@ -1,5 +1,5 @@
-// Package schema judges objects as an API server would. Kinds with a CRD are judged by its structural schema: unknown fields, defaults,
-// list types and CEL rules. Kinds that every cluster has are judged by their Go types. It works in process and offline.
+// Package schema checks objects as an API server would. For kinds with a CRD it uses the structural schema: unknown fields, defaults, list
+// types and CEL rules. For the kinds of every cluster it uses their Go types. It works in this process and offline.
 package schema
 
 import (
@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Set is the kinds that are known. Add fills it; after that it is safe for use by several goroutines. A CRD is read and compiled when
-// an object first needs it, once.
+// Set has the known kinds. Add fills it. After that, several goroutines may use it. A CRD is read and compiled once, when an object first
+// needs it.
 type Set struct {
 	kinds map[schema.GroupKind]*kind
 }
 
-// kind is a CRD, and what is made of it.
+// kind is a CRD with its compiled versions.
 type kind struct {
 	is       schema.GroupKind
 	origin   string
@@ -48,16 +48,16 @@ const crdKind = "CustomResourceDefinition"
 // NewSet returns a Set that knows the kinds of every cluster, and no CRD.
 func NewSet() *Set { return &Set{kinds: map[schema.GroupKind]*kind{}} }
 
-// HasCRD tells whether a CRD makes a kind.
+// HasCRD tells whether a CRD of the Set defines a kind.
 func (s *Set) HasCRD(group, kind string) bool {
 	return s.kinds[schema.GroupKind{Group: group, Kind: kind}] != nil
 }
 
-// Clone returns a Set that knows the same and can be added to by itself. What is compiled is shared.
+// Clone returns a copy to which CRDs can be added. Both share the compiled CRDs.
 func (s *Set) Clone() *Set { return &Set{kinds: maps.Clone(s.kinds)} }
 
-// Add takes the CRDs in a YAML stream, from a place called origin, and returns how many there are; other objects are passed over. The
-// first CRD of a kind wins. Errors say which document cannot be read.
+// Add adds the CRDs in a YAML stream and returns their number. It skips other objects. origin names the place of the stream. The first CRD
+// of a kind wins. The error says which documents cannot be read.
 func (s *Set) Add(origin string, stream []byte) (int, error) {
 	var errs []error
 	added := 0
@@ -86,7 +86,7 @@ func (s *Set) Add(origin string, stream []byte) (int, error) {
 	return added, errors.Join(errs...)
 }
 
-// AddObject takes a CRD as JSON, such as one that was rendered, and says whether it is one.
+// AddObject adds a CRD in JSON, such as a rendered one. It returns false if the object is no CRD.
 func (s *Set) AddObject(origin string, object []byte) bool {
 	var crd struct {
 		metav1.TypeMeta
@@ -107,7 +107,7 @@ func (s *Set) AddObject(origin string, object []byte) bool {
 	return true
 }
 
-// addList takes the CRDs of a list, which is what `kubectl get crds -o yaml` prints.
+// addList adds the CRDs of a List, such as the output of `kubectl get crds -o yaml`.
 func (s *Set) addList(origin string, document []byte) (added int, err error) {
 	var list struct {
 		Kind  string           `json:"kind"`
@@ -115,16 +115,16 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 	}
 	text, err := yaml.YAMLToJSON(document)
 	if err != nil || kjson.UnmarshalCaseSensitivePreserveInts(text, &list) != nil {
-		return 0, nil //nolint:nilerr // what cannot be read is something else that mentions CRDs
+		return 0, nil //nolint:nilerr // a document that cannot be read only mentions CRDs
 	}
 	if list.Kind != "List" && list.Kind != "CustomResourceDefinitionList" {
 		return 0, nil
 	}
 	for _, item := range list.Items {
-		if item == nil { // written as null
+		if item == nil { // it is null
 			continue
 		}
-		if list.Kind == "CustomResourceDefinitionList" { // whose items need not say what they are
+		if list.Kind == "CustomResourceDefinitionList" { // its items may lack apiVersion and kind
 			item["apiVersion"], item["kind"] = "apiextensions.k8s.io/v1", crdKind
 		}
 		if item["kind"] != crdKind {
@@ -142,10 +142,10 @@ func (s *Set) addList(origin string, document []byte) (added int, err error) {
 	return added, nil
 }
 
-// lineEnds are the line ends of other systems. Without them a second reading gives the same text.
+// lineEnds are the line ends of other systems. They are removed so that a second reading gives the same text.
 var lineEnds = regexp.MustCompile(`\r+\n`)
 
-// Documents splits a YAML stream as kustomize does; a document keeps its comments, and what stands in the line of its separator.
+// Documents splits a YAML stream as kustomize does. A document keeps its comments and the text in the line of its separator.
 func Documents(stream []byte) [][]byte {
 	stream = bytes.TrimPrefix(stream, []byte("\ufeff"))
 	if bytes.Contains(stream, []byte("\r\n")) {
@@ -158,8 +158,8 @@ func Documents(stream []byte) [][]byte {
 	return out
 }
 
-// OnlyCRDs is the part of a YAML stream that Add would take. Its documents are as they were: to take a space or a line break off the
-// beginning of one makes another document of it.
+// OnlyCRDs returns the part of a YAML stream that Add would use. It keeps white space at the beginning of a document, because removing it
+// would change the document's meaning.
 func OnlyCRDs(stream []byte) []byte {
 	var out bytes.Buffer
 	for _, document := range Documents(stream) {
@@ -176,12 +176,12 @@ func isCRD(document []byte) bool {
 	return bytes.Contains(document, []byte(crdKind)) && bytes.Contains(document, []byte("apiextensions.k8s.io/"))
 }
 
-// kindOf is the kind that a CRD defines; an empty one where the document is something else that only mentions CRDs.
+// kindOf returns the kind that a CRD defines. It is empty if the document only mentions CRDs.
 func kindOf(document []byte) (schema.GroupKind, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(document, "\n"), []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n")) {
 		_, group, ok := strings.Cut(onlyLine(document, "\n  name: "), ".")
 		if kind := onlyLine(document, "\n    kind: "); ok && group != "" && kind != "" {
-			return schema.GroupKind{Group: group, Kind: kind}, nil // reading it will tell whether that is so
+			return schema.GroupKind{Group: group, Kind: kind}, nil // read checks this later
 		}
 	}
 	crd, err := decodeCRD(document)
@@ -191,13 +191,13 @@ func kindOf(document []byte) (schema.GroupKind, error) {
 	return madeBy(crd), nil
 }
 
-// madeBy is the kind that a CRD defines.
+// madeBy returns the kind that a CRD defines.
 func madeBy(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupKind {
 	return schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 }
 
-// onlyLine is what stands behind the beginning of the only line that has it; "" where there is none, there are several, or it is more than
-// a word. Generated CRDs have their names in such lines; those of others are found by reading them.
+// onlyLine returns the word after begins in the only line that has begins. It returns "" if there is no such line or several, or if more
+// than a word follows. Generated CRDs have their names in such lines. Other CRDs are decoded.
 func onlyLine(document []byte, begins string) string {
 	at := bytes.Index(document, []byte(begins))
 	if at < 0 {
@@ -215,9 +215,10 @@ func onlyLine(document []byte, begins string) string {
 	return word
 }
 
-// decodeCRD reads a CRD as the API server has it after kubectl, Helm, Flux or clusterctl applied it; nil where the document is something
-// else. All of them send the document as JSON, without a look at the types of the fields: a plain y is true, also as a pattern, and the API
-// server then takes no bool for a text. The API server does not fold the case of fields. So yaml.Unmarshal, which does both, is wrong here.
+// decodeCRD reads a CRD as the API server gets it from kubectl, Helm, Flux or clusterctl. It returns nil if the document is no CRD. These
+// programs convert the document to JSON without the types of the fields: a plain y becomes true, also in a text field such as pattern, and
+// the API server then refuses it. The API server also does not fold the case of field names. yaml.Unmarshal differs in both, so decodeCRD
+// cannot use it.
 func decodeCRD(document []byte) (*apiextensionsv1.CustomResourceDefinition, error) {
 	text, err := yaml.YAMLToJSON(document)
 	if err != nil {
@@ -227,7 +228,7 @@ func decodeCRD(document []byte) (*apiextensionsv1.CustomResourceDefinition, erro
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, crd); err != nil {
 		var is metav1.TypeMeta
 		if kjson.UnmarshalCaseSensitivePreserveInts(text, &is) == nil && is.Kind != crdKind {
-			return nil, nil // whose fields mean something else
+			return nil, nil // the fields of an older version mean something else
 		}
 		return nil, err
 	}
@@ -263,7 +264,7 @@ func (s *Set) Prepare(ctx context.Context, kinds []schema.GroupVersionKind) {
 	_ = group.Wait() // no function returns an error
 }
 
-// Namespaced tells whether objects of a kind are in a namespace; false for a kind that is not known.
+// Namespaced tells whether a kind is namespaced. It returns false for an unknown kind.
 func (s *Set) Namespaced(gvk schema.GroupVersionKind) bool {
 	if known := s.kinds[gvk.GroupKind()]; known != nil {
 		crd, err := known.read()

@@ -31,10 +31,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// The Go types of the kinds of every cluster have no room for what their fields may say: an API server knows it from its code. What is
-// known here is what it refuses of the kinds that people write.
+// The Go types of the kinds of every cluster do not say which values their fields accept; the API server has that in its code. This file
+// has these rules for the kinds that people write.
 
-// required are the fields of a type that have to be there; a list among them has something in it.
+// required are the fields of a type that must be set. A required list must not be empty.
 var required = sync.OnceValue(func() map[reflect.Type][]string {
 	return map[reflect.Type][]string{
 		reflect.TypeFor[appsv1.Deployment](): {"spec"}, reflect.TypeFor[appsv1.StatefulSet](): {"spec"},
@@ -106,7 +106,7 @@ type fieldOf struct {
 
 func in[T any](name string) fieldOf { return fieldOf{reflect.TypeFor[T](), name} }
 
-// choices are what a field may say, one of a list; a field that is a list, each of its items.
+// choices are the values that a field accepts, or that each item of a list accepts.
 var choices = sync.OnceValue(func() map[fieldOf][]string {
 	protocols, retain := []string{"TCP", "UDP", "SCTP"}, []string{"Retain", "Delete"}
 	return map[fieldOf][]string{
@@ -154,17 +154,17 @@ var choices = sync.OnceValue(func() map[fieldOf][]string {
 	}
 })
 
-// span is the range of a number. A Most of 0 means no upper bound.
+// span is the range of a number. A most of 0 means no upper bound.
 type span struct{ least, most int64 }
 
-// ports is the range of port numbers. from0 is the range of a port that may be left open.
+// The ranges of port numbers, of numbers from 0 on, and of numbers from 1 on.
 var (
 	portNumber = span{1, 65535}
 	from0      = span{least: 0}
 	from1      = span{least: 1}
 )
 
-// spans are what the number in a field may be.
+// spans are the ranges of the numbers in fields.
 var spans = sync.OnceValue(func() map[fieldOf]span {
 	return map[fieldOf]span{
 		in[corev1.ServicePort]("port"): portNumber, in[corev1.ServicePort]("targetPort"): portNumber,
@@ -190,13 +190,13 @@ var spans = sync.OnceValue(func() map[fieldOf]span {
 	}
 })
 
-// pattern is how the text in a field is written.
+// pattern is the pattern of the text in a field, with a hint.
 type pattern struct {
 	text *regexp.Regexp
 	hint string
 }
 
-// patterns are those of Flux's CRDs, which its Go types lack.
+// patterns are the patterns of Flux's CRDs, which its Go types lack.
 var patterns = sync.OnceValue(func() map[fieldOf]pattern {
 	return map[fieldOf]pattern{
 		in[sourcev1.GitRepositorySpec]("url"):  {regexp.MustCompile(`^(http|https|ssh)://`), "begin with https:// or ssh://"},
@@ -205,11 +205,10 @@ var patterns = sync.OnceValue(func() map[fieldOf]pattern {
 	}
 })
 
-// strict holds an object to what is required and may be said in its fields, by the Go type of each. What has a wrong type is for others to
-// tell.
+// strict checks required fields and the values of fields, by the Go type of each part. Other checks report values of a wrong type.
 func strict(t reflect.Type, value any, path string) []Problem {
 	t = inner(t)
-	switch t.Kind() { //nolint:exhaustive // nothing else has parts
+	switch t.Kind() { //nolint:exhaustive // other kinds have no fields
 	case reflect.Slice, reflect.Array:
 		items, _ := value.([]any)
 		var out []Problem
@@ -218,7 +217,7 @@ func strict(t reflect.Type, value any, path string) []Problem {
 		}
 		return out
 	case reflect.Map:
-		return nil // of texts, but for resources
+		return nil // these are maps of texts, except for resources
 	case reflect.Struct:
 	default:
 		return nil
@@ -236,7 +235,7 @@ func strict(t reflect.Type, value any, path string) []Problem {
 	for _, name := range sortedNames(fields) {
 		at, held := below(path, name), fieldOf{t, name}
 		if path == "" && (name == "status" || name == "metadata") {
-			continue // which nobody writes, or that are judged elsewhere
+			continue // nobody writes these fields, or other checks judge them
 		}
 		out = append(out, one(held, fields[name], at)...)
 		if next, ok := jsonField(t, name); ok {
@@ -246,7 +245,7 @@ func strict(t reflect.Type, value any, path string) []Problem {
 	return out
 }
 
-// isMisspelt tells whether a field that is missing is there under a name that is nearly right: that is the finding.
+// isMisspelt tells whether a missing field is present with a misspelt name. The finding is then about that name.
 func isMisspelt(t reflect.Type, name string, fields map[string]any) bool {
 	for other := range fields {
 		if _, known := jsonField(t, other); !known && diag.Nearest(other, jsonFields(t)) == name {
@@ -256,7 +255,7 @@ func isMisspelt(t reflect.Type, name string, fields map[string]any) bool {
 	return false
 }
 
-// one judges what one field says.
+// one checks the value of one field.
 func one(held fieldOf, value any, at string) []Problem {
 	if allowed := choices()[held]; allowed != nil {
 		all, list := value.([]any)

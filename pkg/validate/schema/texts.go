@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// readsText is what a type does that has a format of its own.
+// readsText is the interface of types with a format of their own.
 var readsText = reflect.TypeFor[json.Unmarshaler]()
 
-// formats say how a value of such a type is written.
+// formats describe how values of such types are written.
 var formats = map[reflect.Type]struct{ what, hint string }{
 	quantityType:                          {"quantity", "write a quantity such as 500m or 2Gi"},
 	reflect.TypeFor[metav1.Duration]():    {"duration", "write a duration such as 30s, 10m or 1h30m"},
@@ -22,14 +22,14 @@ var formats = map[reflect.Type]struct{ what, hint string }{
 	reflect.TypeFor[intstr.IntOrString](): {"number or text", "write a number, or a text such as 25%"},
 }
 
-// unreadable are the values of an object, by its Go type, that are not in the format of their types: quantities, durations, times. What
-// decodes an object tells of one of them, and not where it is.
+// unreadable reports the values of an object that do not have the format of their Go types: quantities, durations, times. A decoder would
+// report only the first one, without its path.
 func unreadable(t reflect.Type, value any, path string) []Problem {
 	return judgeLeaves(t, value, path, unreadableText)
 }
 
-// judgeLeaves are the problems that judge finds with the values without parts in an object, by its Go type. Fields that the type does not
-// have, and null, are left out.
+// judgeLeaves calls judge for the values without fields in an object, with their Go types, and returns all problems. It skips unknown
+// fields and null.
 func judgeLeaves(
 	t reflect.Type, value any, path string, judge func(t reflect.Type, value any, path string) []Problem,
 ) (out []Problem) {
@@ -61,7 +61,7 @@ func judgeLeaves(
 	return judge(t, value, path)
 }
 
-// unreadableText judges a value without parts.
+// unreadableText is unreadable for a single value.
 func unreadableText(t reflect.Type, value any, path string) []Problem {
 	if !reflect.PointerTo(t).Implements(readsText) {
 		return nil

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// Value judges values by a schema that an object has in it, as a ClusterClass has one for each of its variables. It is safe for
-// concurrent use, and compiles the schema once.
+// Value checks values against a schema that is part of an object. A ClusterClass, for example, has a schema for each of its variables.
+// Several goroutines may use a Value. It compiles the schema once.
 type Value struct{ set *Set }
 
 const valueGroup, valueKind = "fleetctl.dev", "Value"
 
-// NewValue takes a schema in JSON's terms.
+// NewValue returns a Value for a schema, with the types of JSON.
 func NewValue(schema map[string]any) (*Value, error) {
 	crd, err := json.Marshal(map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": crdKind, "metadata": map[string]any{"name": "values." + valueGroup},
@@ -32,8 +32,8 @@ func NewValue(schema map[string]any) (*Value, error) {
 	return &Value{set}, nil
 }
 
-// Check judges a value in JSON's terms, and leaves it as it is. The paths of problems begin with "value". The error says that an API server
-// would not take the schema.
+// Check checks a value with the types of JSON, and does not change it. The paths of problems begin with "value". The error says that an API
+// server would not accept the schema.
 func (v *Value) Check(ctx context.Context, value any) ([]Problem, error) {
 	return v.set.Check(ctx, map[string]any{
 		"apiVersion": valueGroup + "/v1", "kind": valueKind, "metadata": map[string]any{"name": "value"}, "value": value,

@@ -104,7 +104,7 @@ data: {credentials: "${AWS_B64ENCODED_CREDENTIALS}"}
 `
 
 // CertManager is a small manifest of cert-manager v1.11.5.
-const CertManager = `apiVersion: v1
+var CertManager = `apiVersion: v1
 kind: Namespace
 metadata: {name: cert-manager}
 ---
@@ -112,33 +112,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: cert-manager-webhook}
 ---
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: certificates.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Certificate, listKind: CertificateList, plural: certificates, singular: certificate}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: issuers.cert-manager.io}
-spec:
-  group: cert-manager.io
-  names: {kind: Issuer, listKind: IssuerList, plural: issuers, singular: issuer}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
----
-apiVersion: apps/v1
+` + certManagerCRD("Certificate") + certManagerCRD("Issuer") + `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: cert-manager-webhook, namespace: cert-manager}
 spec:
@@ -147,3 +121,21 @@ spec:
     metadata: {labels: {app: webhook}}
     spec: {containers: [{name: webhook, image: "quay.io/jetstack/cert-manager-webhook:v1.11.5"}]}
 `
+
+// certManagerCRD is the document of a CRD of cert-manager that takes every object.
+func certManagerCRD(kind string) string {
+	return strings.NewReplacer("KIND", kind, "NAME", strings.ToLower(kind)).Replace(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: NAMEs.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: KIND, listKind: KINDList, plural: NAMEs, singular: NAME}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+`)
+}

@@ -49,7 +49,7 @@ type Options struct {
 	Network privatenet.Loopback
 	// Records is process.Spec.Records of each process.
 	Records string
-	// Log, if not nil, is told of restarts, renewals and changed ports.
+	// Log, if not nil, is called for each restart, each renewal and each changed port.
 	Log func(format string, args ...any)
 	// Now is the clock for certificates. Default: time.Now.
 	Now func() time.Time
@@ -57,7 +57,7 @@ type Options struct {
 	RenewalCheck time.Duration
 }
 
-// ControlPlane is a running control plane. A process of it that ends is started again.
+// ControlPlane is a running control plane. It starts each process again that ends.
 type ControlPlane struct {
 	dir     string
 	keys    pki
@@ -68,14 +68,14 @@ type ControlPlane struct {
 	stopRenewals                       context.CancelFunc
 }
 
-// What the programs are called, and their logs.
+// The names of the programs. Their logs have the same names.
 const (
 	etcdName      = "etcd"
 	apiServerName = "kube-apiserver"
 	managerName   = "kube-controller-manager"
 )
 
-// Names of the programs, each after those that it needs.
+// Names returns the names of the programs. Each program comes after the programs that it needs.
 func Names() []string { return []string{etcdName, apiServerName, managerName} }
 
 // WantsCertificate tells whether the program of that name answers only clients with a certificate of the control plane.
@@ -86,7 +86,7 @@ const (
 	dataDir = "etcd"
 	logDir  = "log"
 
-	// A start whose port another program took in the meantime is tried again with others.
+	// portTries is how often Start tries to start the processes. It chooses other ports after another program has taken one.
 	portTries = 3
 	// crashes is how often a process may end before it was ready for the first time. A third try would not help a process that
 	// crashes twice at once.

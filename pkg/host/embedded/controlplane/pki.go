@@ -114,8 +114,8 @@ func (p pki) ensure(now time.Time) (made []string, err error) {
 	return made, nil
 }
 
-// keepPublicKey writes the public half of the key for tokens anew where it is missing, or another key's: the API server would refuse all
-// tokens.
+// keepPublicKey writes the public key for service account tokens again if its file is missing or does not match the private key. Otherwise
+// the API server would refuse all tokens.
 func (p pki) keepPublicKey(private []byte) error {
 	key, err := x509.ParseECPrivateKey(private)
 	if err != nil {
@@ -205,7 +205,7 @@ func (p pki) issue(l leaf, ca signer, now time.Time) error {
 	return err
 }
 
-// sign writes the key first and then the certificate, at once. So only for an instant do they not match.
+// sign writes the key and immediately afterwards the certificate. So the two files mismatch only for an instant.
 func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa.PrivateKey) (signer, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *Store) pullOnce(ctx context.Context, ref string, keychain Keychain) (Im
 	}
 }
 
-// gaveUpError is the error of a download whose context has ended.
+// gaveUpError is the error of a download that ended because its context ended.
 type gaveUpError struct{ error }
 
 // Unwrap returns the error of the download.

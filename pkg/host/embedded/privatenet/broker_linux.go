@@ -15,7 +15,7 @@ import (
 
 // broker answers the filtered system calls of all children. The filter can never be removed, so a process has one broker.
 type broker struct {
-	fd      int // where the kernel tells of calls
+	fd      int // the kernel delivers the filtered calls here
 	current atomic.Pointer[Network]
 }
 

@@ -32,10 +32,10 @@ func (Identity) kill() error { return errUnsupported }
 
 func leftOf(Identity, string) ([]Identity, error) { return nil, nil }
 
-// Listener tells whether anybody listens on a TCP port, and who.
+// Listener tells whether a program listens on a TCP port, and which one.
 func Listener(int, ...int) (Identity, string, bool) { return Identity{}, "", false }
 
-// Listening are the addresses on which the process waits for TCP connections.
+// Listening returns the addresses on which the process waits for TCP connections.
 func (Identity) Listening() []netip.AddrPort { return nil }
 
 // Listens tells whether the process has a TCP socket that listens on port, on any address.

@@ -93,8 +93,8 @@ func (p *ports) choose() (int32, error) {
 	return 0, fmt.Errorf("no free port between %d and %d", firstPort, lastPort)
 }
 
-// replace chooses other ports for those ports of owner on which another program now listens. It returns whether there were any. owner must
-// not run. Other ports stay, because the host's programs know them and may use them for some minutes.
+// replace chooses new ports for owner in place of the ports on which another program now listens. It returns whether there were such ports.
+// owner must not run. Its other ports stay, because the host's programs know them and may use them for some minutes.
 func (p *ports) replace(owner string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -166,7 +166,8 @@ func (r *Runner) halt(ctx context.Context, rec *record) error {
 }
 
 // recordOf returns the record of this Deployment. If the record belongs to a deleted Deployment of the same name, recordOf first removes
-// that one's process and data. The folder's uid shows that, even if the Deployment was deleted while no runner ran.
+// the process and data of the deleted one. The uid in the folder tells the two apart, even if the Deployment was deleted while no runner
+// ran.
 func (r *Runner) recordOf(ctx context.Context, d *appsv1.Deployment) (*record, error) {
 	rec, err := r.record(client.ObjectKeyFromObject(d))
 	if err != nil || rec.uid == d.UID {

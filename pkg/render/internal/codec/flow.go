@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// flowValue reads a value of one line: a scalar, or a list or fields as JSON has them. It returns what stands behind it; nil where it is
-// not sure. inFlow says that the value is inside of another one.
+// flowValue reads a value in one line: a scalar, or a list or fields in the style of JSON. It returns the value and the rest of the line,
+// or nil if it is not sure. inFlow says that the value is inside another value.
 func flowValue(text string, inFlow bool) (n *Node, rest string) {
 	switch text[0] {
 	case '[':
@@ -39,7 +39,7 @@ func flowValue(text string, inFlow bool) (n *Node, rest string) {
 	return &Node{scalar: scalar}, rest
 }
 
-// plainScalar is the JSON of a scalar without quotes; "" where it is not sure.
+// plainScalar returns the JSON of a scalar without quotes, or "" if it is not sure.
 func plainScalar(text string) string {
 	switch text {
 	case "true", "false", "null":
@@ -56,19 +56,19 @@ func plainScalar(text string) string {
 	return ""
 }
 
-// isOption tells of -a and --all.
+// isOption tells whether a text looks like -a or --all.
 func isOption(text string) bool {
 	name := strings.TrimPrefix(strings.TrimPrefix(text, "-"), "-")
 	return name != text && name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z') && isPlain(name)
 }
 
-// isAddress tells of IPv4 addresses, and of the identifiers of clouds: digits that are no number and no date.
+// isAddress tells whether a text is an IPv4 address, or a UUID as clouds use them. YAML takes neither for a number or a date.
 func isAddress(text string) bool {
 	return strings.Count(text, ".") == 3 && text[0] != '.' && strings.Trim(text, "0123456789.") == "" ||
 		len(text) == 36 && strings.Count(text, "-") == 4 && text[8] == '-' && strings.Trim(text, "0123456789abcdef-") == ""
 }
 
-// isInteger tells of a decimal number that every version of YAML takes for the same.
+// isInteger tells whether a text is a decimal number in every version of YAML.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	if digits == "" || len(digits) > 15 || digits[0] == '0' && text != "0" {
@@ -82,9 +82,9 @@ func isInteger(text string) bool {
 	return true
 }
 
-// doubleQuoted reads a string as JSON has it. What YAML alone would read otherwise is not ok.
+// doubleQuoted reads a string in the style of JSON. It returns nil for a string that YAML reads in another way.
 func doubleQuoted(text string) (*Node, string) {
-	if end := strings.IndexByte(text[1:], '"') + 2; end > 1 && isJSONText(text[1:end-1]) { // nearly all are
+	if end := strings.IndexByte(text[1:], '"') + 2; end > 1 && isJSONText(text[1:end-1]) { // nearly all strings are
 		return &Node{scalar: text[:end]}, text[end:]
 	}
 	for i := 1; i < len(text); i++ {

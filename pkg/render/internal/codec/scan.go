@@ -2,8 +2,8 @@ package codec
 
 import "bytes"
 
-// SkipJSON is the index behind the value that src has at an index; -1 where it is cut short. src is valid JSON without spaces between its
-// parts, as encoding/json writes it.
+// SkipJSON returns the index after the value at an index of src, or -1 if the value is cut short. src is valid JSON without spaces between
+// its parts, as encoding/json writes it.
 func SkipJSON(src []byte, at int) int {
 	depth := 0
 	for at < len(src) {
@@ -42,8 +42,8 @@ func SkipJSON(src []byte, at int) int {
 	return at
 }
 
-// SpotOf finds a field in the fields that begin at an index: where its value begins, or where the field has to be put in for the names to
-// stay in order. ok is false where there are no fields at the index.
+// SpotOf finds a field of the object that begins at an index. value is the index of its value. If the field is missing, place is the index
+// at which it has to be inserted to keep the order of the names. ok is false if there is no object at the index.
 func SpotOf(src []byte, at int, name string) (value, place int, ok bool) {
 	if at >= len(src) || src[at] != '{' {
 		return 0, 0, false

@@ -9,16 +9,15 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// AppendYAML appends a JSON value to dst as YAML in block style, fields in the order in which they stand. It is here because the fleet's
-// objects are kept as JSON, and a library would make a tree of each of them to print it, which takes some fifty times as long
-// (BenchmarkWrite). src has to be valid JSON.
+// AppendYAML appends a JSON value to dst as YAML in block style, with the fields in their order. The fleet's objects are kept as JSON. A
+// library would build a tree of each object to print it, which takes some fifty times as long (BenchmarkWrite). src has to be valid JSON.
 func AppendYAML(dst, src []byte) []byte {
 	w := yamlWriter{src: string(src), dst: dst}
 	w.value(0, startOfLine)
 	return w.dst
 }
 
-// cursor says what stands before the value that is written next.
+// cursor says what the current line has before the next value.
 type cursor int
 
 const (
@@ -28,22 +27,23 @@ const (
 )
 
 type yamlWriter struct {
-	src string // of which the texts that are written are parts
+	src string // the input; texts are parts of it
 	dst []byte
 	at  int
-	// compares says to find out whether sigs.k8s.io/yaml may have written something in another way, unlike that it may.
+	// compares makes the writer set unlike if sigs.k8s.io/yaml may write any part in another way.
 	compares, unlike bool
 }
 
-// PlainYAML is a JSON value as sigs.k8s.io/yaml writes it, where it is made of nothing but what everybody writes in the same way.
+// PlainYAML returns a JSON value as sigs.k8s.io/yaml writes it. It returns false if it is not sure that the library writes every part in
+// the same way.
 func PlainYAML(src []byte) (string, bool) {
 	w := yamlWriter{src: string(src), compares: true}
 	w.value(0, startOfLine)
 	return string(w.dst), !w.unlike
 }
 
-// inOrder tells of two keys of a mapping that both sort by bytes and by what sigs.k8s.io/yaml takes for natural: they differ first in a
-// letter.
+// inOrder tells whether two keys have the same order by bytes and in the natural order of sigs.k8s.io/yaml. That is so if the first
+// difference is a letter.
 func inOrder(a, b string) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -113,7 +113,7 @@ func endsScalar(c byte) bool {
 	return false
 }
 
-// object writes fields, each on a line of its own at the indentation.
+// object writes fields, each on its own line at the indentation.
 func (w *yamlWriter) object(indent int, before cursor) {
 	w.at++
 	if w.next() == '}' {
@@ -153,7 +153,7 @@ func (w *yamlWriter) object(indent int, before cursor) {
 	w.at++
 }
 
-// array writes items. Below a key they stand as deep as the key itself, as kubectl has it.
+// array writes items. Below a key they have the indentation of the key, as in kubectl's output.
 func (w *yamlWriter) array(indent int, before cursor) {
 	w.at++
 	if w.next() == ']' {
@@ -207,7 +207,7 @@ func (w *yamlWriter) string() string {
 	return s
 }
 
-// text writes a string: plain where nothing can take it for something else, over several lines where it has them.
+// text writes a string: without quotes if it is unambiguous, as a block if it has several lines, and otherwise in quotes.
 func (w *yamlWriter) text(s string, indent int) {
 	bare := isPlain(s)
 	w.unlike = w.unlike || w.compares && (!bare || strings.Contains(s, " "))
@@ -221,7 +221,7 @@ func (w *yamlWriter) text(s string, indent int) {
 	}
 }
 
-// block writes lines as they are. The line end of the last one is left to the caller.
+// block writes the lines of a string. The caller ends the last line.
 func (w *yamlWriter) block(s string, indent int) {
 	body := strings.TrimRight(s, "\n")
 	switch len(s) - len(body) {
@@ -244,7 +244,7 @@ func (w *yamlWriter) block(s string, indent int) {
 	}
 }
 
-// isBlock says whether s reads the same as a literal block without an indentation indicator.
+// isBlock tells whether s reads the same as a literal block without an indentation indicator.
 func isBlock(s string) bool {
 	if !strings.Contains(s, "\n") || s[0] == ' ' || s[0] == '\t' || s[0] == '\n' || strings.Contains(s, "\n\t") {
 		return false
@@ -265,7 +265,7 @@ func isPrintable(r rune) bool {
 	return r != utf8.RuneError && r != '\ufeff' && (r == ' ' || unicode.IsPrint(r))
 }
 
-// isPlain says whether s is this very string when it stands without quotes, for YAML 1.1 and 1.2. When in doubt it is not.
+// isPlain tells whether s without quotes is this string, in YAML 1.1 and 1.2. In doubt it returns false.
 func isPlain(s string) bool {
 	if s == "" || len(s) > 1000 {
 		return false
@@ -282,7 +282,7 @@ func isPlain(s string) bool {
 			return false
 		case c == ':' && (i+1 == len(s) || s[i+1] == ' '):
 			return false
-		case c == '#' && (s[i-1] == ' ' || s[i-1] == '#'): // two of them may be a command to a runner of CI, see appendQuoted
+		case c == '#' && (s[i-1] == ' ' || s[i-1] == '#'): // ## may begin a command to a CI runner, see appendQuoted
 			return false
 		}
 	}
@@ -298,7 +298,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// isNoNumber says of text that begins with a digit whether it has something that no number and no date of YAML has.
+// isNoNumber tells whether a text that begins with a digit has a character that is in no number and no date of YAML.
 func isNoNumber(s string) bool { return strings.ContainsAny(s, "ghijklmnpqrsuvwyGHIJKLMNPQRSUVWY/") }
 
 // appendQuoted writes s in double quotes.

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// packSuffix is how the names of packs end.
+// packSuffix is the end of the names of packs.
 const packSuffix = ".pack"
 
-// A pack is records, then for each of them the key, where it begins and how long it is, and at the end how many there are and a digest of
-// that list. A record begins with a digest of its key and of what follows.
+// A pack has records, then a list with the key, the offset and the length of each record, and at the end the number of records and a digest
+// of the list. A record begins with a digest of its key and its content.
 const (
 	listedSize = len(Key{}) + 8 + 8
 	footSize   = 8 + sha256.Size
 )
 
-// pack is a file of the cache. It is not changed once it is there.
+// pack is a file of the cache. A finished pack never changes.
 type pack struct {
 	file *os.File
 	size int64
@@ -30,7 +30,7 @@ type pack struct {
 
 var errPack = errors.New("not a pack, or one that was cut")
 
-// openPack opens a pack and reads its list. What is wrong with a record shows when that is read.
+// openPack opens a pack and reads its list. A faulty record is noticed when it is read.
 func openPack(name string) (p *pack, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -57,7 +57,7 @@ func openPack(name string) (p *pack, err error) {
 	if n > uint64(p.size)/uint64(listedSize) {
 		return nil, errPack
 	}
-	p.list = make([]byte, int(n)*listedSize) //nolint:gosec // it is less than the file
+	p.list = make([]byte, int(n)*listedSize) //nolint:gosec // the list is smaller than the file
 	if _, err := file.ReadAt(p.list, p.size-int64(footSize)-int64(len(p.list))); err != nil {
 		return nil, errPack
 	}
@@ -78,7 +78,7 @@ func (p *pack) each(visit func(k Key, at entry)) {
 	}
 }
 
-// record reads what is kept; nil where it was changed.
+// record returns the content of an entry, or nil if it was changed.
 func (e entry) record(k Key) []byte {
 	text := make([]byte, e.length)
 	if _, err := e.pack.file.ReadAt(text, e.at); err != nil || len(text) < sha256.Size {
@@ -107,11 +107,11 @@ type packWriter struct {
 	at   int
 	list []byte
 	err  error
-	// replaces are packs whose records are all in this one, or elsewhere.
+	// replaces are packs whose records are all in this pack or in other packs.
 	replaces []*pack
 }
 
-// newPack begins a pack in a folder, which need not be there.
+// newPack begins a pack in a folder, which need not exist.
 func newPack(dir string) *packWriter {
 	w := &packWriter{dir: dir}
 	if w.err = os.MkdirAll(dir, 0o700); w.err != nil {
@@ -123,7 +123,7 @@ func newPack(dir string) *packWriter {
 	return w
 }
 
-// add writes a record. It says whether that went well so far.
+// add writes a record. It returns false after an error.
 func (w *packWriter) add(k Key, body []byte) bool {
 	if w.err != nil {
 		return false
@@ -139,7 +139,7 @@ func (w *packWriter) add(k Key, body []byte) bool {
 	return w.err == nil
 }
 
-// finish puts the pack where others find it. It neither waits for the disk nor has to: what a crash cuts short is found out by its digests.
+// finish moves the pack to its final name. It does not flush the file, because the digests reveal a pack that a crash truncated.
 func (w *packWriter) finish() error {
 	if w.file == nil {
 		return w.err
@@ -160,7 +160,7 @@ func (w *packWriter) finish() error {
 		return w.err
 	}
 	for _, p := range w.replaces {
-		_ = os.Remove(p.file.Name()) // where it cannot be removed it does no harm
+		_ = os.Remove(p.file.Name()) // on an error the old pack does no harm
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package store keeps what was rendered for the next run: bytes by a digest of all that they are made of. The contract: Get returns exactly
-// the content that some run has Put under the key, or nothing. A store that is truncated, changed, unreadable or not writable behaves like
-// an empty one, and is never an error. It knows nothing of what it keeps.
+// Package store keeps rendered content for later runs: bytes, by a digest of all their inputs. The contract: Get returns exactly the
+// content that some run has Put under the key, or nothing. A store that is truncated, changed, unreadable or not writable behaves like an
+// empty one, and is never an error. The package does not know what the bytes mean.
 package store
 
 import (
@@ -16,31 +16,31 @@ import (
 	"time"
 )
 
-// What the cache may hold: 5,000 clusters take some 100 MiB. A file that was begun and is older than staleAfter was given up.
+// The limits of the cache. 5,000 clusters take some 100 MiB. An unfinished file that is older than staleAfter was abandoned.
 const (
 	maxCacheBytes = 1 << 30
 	staleAfter    = time.Hour
-	// unusedFor is how long the folder of a repo is kept that nobody renders.
+	// unusedFor is how long the folder of a repo is kept after the last run.
 	unusedFor = 30 * 24 * time.Hour
 )
 
-// Store keeps bytes by a digest of all that they are made of. What one run makes goes into one file, a pack: a file for each entry takes
-// two to three times as long (BenchmarkStore), longer than to render some of them. Entries are whole or they are not there: each carries
-// its own digest, and one that was cut, or changed, is as if it were missing. Several processes may use a folder at once. A nil store
-// keeps nothing.
+// Store keeps bytes by a digest of all their inputs. One run writes all its entries to one file, a pack. A file for each entry would take
+// two to three times as long (BenchmarkStore), which for some entries is longer than rendering. Each entry has its own digest, so a
+// truncated or changed entry counts as missing. Several processes may use a folder at once. A nil store keeps nothing.
 type Store struct {
 	dir string
 
 	mu    sync.Mutex
-	users int // runs that go on
+	users int // runs that have not ended
 	packs []*pack
 	known map[Key]entry
-	fresh *packWriter // of what these runs make; nil before there is something
+	fresh *packWriter // the new entries of these runs; nil before the first one
 }
 
-// FolderFor is the folder below dir that keeps what was rendered of the fleet repo in a folder; "" where there cannot be one, or dir is
-// "". Each repo has its own: what renders a repo may write there, and what it might have forged there no other repo is rendered from. It
-// is made, for who renders need not be able to, and those of repos that nobody has rendered for long are removed.
+// FolderFor returns the folder below dir with the rendered content of the fleet repo in repo. It returns "" if dir is "" or if the folder
+// cannot be made. Each repo has its own folder, because rendering a repo writes there, and an entry that a hostile repo has forged must not
+// reach another repo. FolderFor makes the folder, because the confined process that renders cannot. It removes the folders of repos that
+// were not rendered for a long time.
 func FolderFor(dir, repo string) string {
 	if dir == "" {
 		return ""
@@ -59,30 +59,31 @@ func FolderFor(dir, repo string) string {
 		return ""
 	}
 	now := time.Now()
-	_ = os.Chtimes(own, now, now) // or it is made anew when it is needed
+	_ = os.Chtimes(own, now, now) // on an error the folder only looks older, and may be removed early
 	if entries, err := os.ReadDir(all); err == nil {
 		removeUnused(all, entries, now)
 	}
 	return own
 }
 
-// removeUnused removes folders of repos that were not rendered for long, and the files of versions that had one folder for all.
+// removeUnused removes the folders of repos that were not rendered for a long time, and files of versions that had one folder for all
+// repos.
 func removeUnused(dir string, entries []fs.DirEntry, now time.Time) {
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && (!entry.IsDir() || now.Sub(info.ModTime()) > unusedFor) {
-			_ = os.RemoveAll(filepath.Join(dir, entry.Name())) // or another run does
+			_ = os.RemoveAll(filepath.Join(dir, entry.Name())) // on an error a later run removes it
 		}
 	}
 }
 
-// entry is where something is kept.
+// entry is the place of an entry in a pack.
 type entry struct {
 	pack   *pack
 	at     int64
 	length int
 }
 
-// New is the store in a folder, which need not be there; nil where dir is "". Whoever uses it calls Use.
+// New returns the store in a folder, which need not exist. It returns nil if dir is "". Call Use before Get and Put.
 func New(dir string) *Store {
 	if dir == "" {
 		return nil
@@ -103,7 +104,7 @@ func Digest(parts ...[]byte) Key {
 	return Key(h.Sum(nil))
 }
 
-// Use opens the cache for a run. Call the function that it returns when the run is done: then what it made is there for others.
+// Use opens the store for a run. The returned function ends the run, and makes its entries available to other runs.
 func (c *Store) Use() (done func()) {
 	if c == nil {
 		return func() {}
@@ -132,17 +133,17 @@ func (c *Store) open() {
 		if p, err := openPack(name); err == nil {
 			c.packs = append(c.packs, p)
 			p.each(func(k Key, at entry) { c.known[k] = at })
-		} else if !errors.Is(err, fs.ErrNotExist) { // another run has put it together with others
+		} else if !errors.Is(err, fs.ErrNotExist) { // another run has merged it with others
 			_ = os.Remove(name)
 		}
 	}
 }
 
-// close keeps what is new, and sees to it that neither files nor bytes become too many.
+// close writes the new entries, and limits the number and the size of the packs.
 func (c *Store) close() {
 	if c.fresh != nil {
 		c.merge()
-		_ = c.fresh.finish() // a cache that cannot be written is none: what was rendered is right without it
+		_ = c.fresh.finish() // the result of the run does not depend on the cache
 	}
 	for _, p := range c.packs {
 		_ = p.file.Close() // it was only read
@@ -153,10 +154,10 @@ func (c *Store) close() {
 	c.packs, c.known, c.fresh = nil, nil, nil
 }
 
-// maxPacks is how many packs there may be.
+// maxPacks is the most packs in a folder.
 const maxPacks = 16
 
-// merge takes the smallest packs into the one that is being written, once there are too many of them.
+// merge copies the smallest packs into the new pack if there are too many.
 func (c *Store) merge() {
 	if len(c.packs) < maxPacks {
 		return
@@ -175,7 +176,7 @@ func (c *Store) merge() {
 	}
 }
 
-// Get returns what is kept for k. It is the caller's own.
+// Get returns a copy of the entry for k.
 func (c *Store) Get(k Key) ([]byte, bool) {
 	if c == nil {
 		return nil, false
@@ -190,7 +191,7 @@ func (c *Store) Get(k Key) ([]byte, bool) {
 	return body, body != nil
 }
 
-// Put keeps a body under k, for the runs that begin after this one. Outside of a run it keeps nothing.
+// Put keeps body under k for later runs. Outside of a run it keeps nothing.
 func (c *Store) Put(k Key, body []byte) {
 	if c == nil {
 		return
@@ -206,7 +207,7 @@ func (c *Store) Put(k Key, body []byte) {
 	c.fresh.add(k, body)
 }
 
-// pruneTo takes the oldest files away where there is more than a limit of bytes, and what runs that were ended left behind.
+// pruneTo removes the oldest files until their size is within the limit, and files that killed runs left behind.
 func (c *Store) pruneTo(limit int64) {
 	type kept struct {
 		name string
@@ -218,7 +219,7 @@ func (c *Store) pruneTo(limit int64) {
 	var stale []string
 	err := filepath.WalkDir(c.dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil //nolint:nilerr // what another run has just removed is not there any more
+			return nil //nolint:nilerr // another run has just removed it
 		}
 		if info, err := d.Info(); err == nil {
 			if filepath.Ext(name) != packSuffix && time.Since(info.ModTime()) > staleAfter {
@@ -234,7 +235,7 @@ func (c *Store) pruneTo(limit int64) {
 		return
 	}
 	for _, name := range stale {
-		_ = os.Remove(name) // or another run does
+		_ = os.Remove(name) // on an error a later run removes it
 	}
 	slices.SortFunc(all, func(a, b kept) int { return a.at.Compare(b.at) })
 	for _, k := range all {

@@ -1,4 +1,4 @@
-package capi
+package credentials
 
 import (
 	"encoding/base64"
