@@ -89,6 +89,9 @@ func undecodable(err error) bool {
 // explain adds the API server and a hint to an error of discovery. It returns other errors unchanged: most say that there is no such kind.
 func (m *mapper) explain(err error) error {
 	op := "ask the API server " + m.host + " which kinds it has"
+	if _, some := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); !some && apierrors.IsNotFound(err) {
+		err = &noServer{why: "it answers 404 Not Found"} // callers take a status of 404 for an object that does not exist
+	}
 	if refused, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return diag.Wrap(op, refusal(refused), statusHint(refused))
 	}
@@ -97,6 +100,10 @@ func (m *mapper) explain(err error) error {
 			"and run the same command again")
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
+		if _, again := errors.AsType[*lostError](err); again {
+			return diag.Wrap(op, failed, "the API server restarts, or something else answers at that address: check `server:` in the kubeconfig, "+
+				"and run the same command again")
+		}
 		return diag.Wrap(op, failed, "")
 	}
 	if undecodable(err) {
