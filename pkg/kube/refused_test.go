@@ -95,7 +95,7 @@ func TestNoAPIServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, kind := range []string{"Namespace", "ConfigMap", "Secret"} {
+			for _, kind := range []string{"Namespace", "ConfigMap", "Secret", "Event"} {
 				_, err = client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind(kind), kube.Key{Namespace: "a", Name: "b"})
 				if err == nil || !strings.Contains(err.Error(), server.URL) ||
 					!strings.Contains(err.Error(), "this is not the answer of an API server") ||
