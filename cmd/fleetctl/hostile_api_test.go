@@ -169,7 +169,8 @@ var hostileAnswers = map[string]struct {
 		if !discovers(w, r) {
 			gv, kind, _, _ := asked(r)
 			typed("application/json", http.StatusOK,
-				fmt.Sprintf(`{"apiVersion":%q,"kind":"%sList","metadata":null,"items":[null,{},3,{"metadata":3,"spec":[],"status":"a"}]}`, gv, kind))(nil, w, r)
+				fmt.Sprintf(`{"apiVersion":%q,"kind":"%sList","metadata":null,"items":[null,{},3,{"metadata":3,"spec":[],"status":"a"}]}`,
+					gv, kind))(nil, w, r)
 		}
 	}, lives: true},
 }

@@ -98,7 +98,8 @@ func (s *hostileServer) workloadKubeconfig() []byte {
 
 // hostileKinds are the kinds that the hostile API server says it has, by group and version. A kind in parentheses has no namespace.
 var hostileKinds = map[string]string{
-	"v1":                                      "(Namespace) (Node) (PersistentVolume) Pod ConfigMap Secret Service Event ServiceAccount PersistentVolumeClaim",
+	"v1": "(Namespace) (Node) (PersistentVolume) Pod ConfigMap Secret Service Event " +
+		"ServiceAccount PersistentVolumeClaim",
 	"apps/v1":                                 "Deployment DaemonSet StatefulSet ReplicaSet",
 	"apiextensions.k8s.io/v1":                 "(CustomResourceDefinition)",
 	"rbac.authorization.k8s.io/v1":            "(ClusterRole) (ClusterRoleBinding) Role RoleBinding",
@@ -242,7 +243,8 @@ func (s *hostileServer) hostileContent(w http.ResponseWriter, r *http.Request, c
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "MODIFIED", "object": s.hostileObject(gv, kind, "demo", "demo")})
 	case r.URL.Path == "/readyz":
 	case kind == "", kind == "ConfigMap" && namespace == "fleetctl-system": // the cluster belongs to no fleet, so that commands go on
-		typed("application/json", http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(s, w, r)
+		typed("application/json", http.StatusNotFound,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(s, w, r)
 	case name != "":
 		_ = json.NewEncoder(w).Encode(s.hostileObject(gv, kind, namespace, name))
 	default:

@@ -72,7 +72,8 @@ func (n *noServer) Unwrap() error { return n.err }
 // everywhere refuses to believe that an API server does not have a kind that all have. Whoever asks takes "no such kind" for "no such
 // objects", which would be wrong where something else answers in place of the API server. Its error is none of meta.IsNoMatchError.
 func (m *mapper) everywhere(kind schema.GroupKind, err error) error {
-	if err != nil && meta.IsNoMatchError(err) && kind.Group == "" && slices.Contains([]string{"Namespace", "ConfigMap", "Secret", "Event"}, kind.Kind) {
+	all := []string{"Namespace", "ConfigMap", "Secret", "Event"}
+	if err != nil && meta.IsNoMatchError(err) && kind.Group == "" && slices.Contains(all, kind.Kind) {
 		return &noServer{why: fmt.Sprintf("it has no %ss", kind.Kind)}
 	}
 	return err

@@ -110,7 +110,8 @@ func TestNoAPIServer(t *testing.T) {
 // A server that knows no path is no API server without objects either.
 func TestNotFoundIsNoAPIServer(t *testing.T) {
 	for kind, body := range map[string]string{
-		"application/json": `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, "text/plain": "404 page not found",
+		"application/json": `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`,
+		"text/plain":       "404 page not found",
 	} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)

@@ -28,7 +28,9 @@ const (
 // bound limits the time of each request to timeout, or to patience for discovery, and the size of its answer to most bytes. It does not
 // limit watches.
 func bound(next http.RoundTripper, timeout, patience time.Duration, most int) http.RoundTripper {
-	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout, patience: min(timeout, patience), most: int64(most)}
+	return &roundTimeout{
+		next: next, bounded: contact.Bound(next, most), timeout: timeout, patience: min(timeout, patience), most: int64(most),
+	}
 }
 
 // leastPatience is enough for discovery at an API server that lives.
