@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/leaving"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -297,7 +298,7 @@ func goOnRemoving(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 	if failed != nil {
 		return err
 	}
-	client, failed := target.Client(ctx)
+	client, failed := clientWithin(ctx, target, o.timeout)
 	if failed != nil {
 		return err
 	}
@@ -309,6 +310,16 @@ func goOnRemoving(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 	ui.Fprintf(f.streams.Err, "The fleet repo no longer declares cluster %s: this goes on with its removal.\n", name)
 	removal := leaving.RemovalOptions{Client: client, Cluster: fleetrepo.Cluster{Name: name}, Timeout: o.timeout}
 	return leaving.AwaitRemoval(ctx, deps, removal)
+}
+
+// clientWithin returns a client of the management cluster. It asks whose the cluster is for at most limit; 0 is no limit.
+func clientWithin(ctx context.Context, target *management.Target, limit time.Duration) (*kube.Client, error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return target.Client(ctx)
 }
 
 // removeAndWait carries one step out and waits for it. The second step is committed only when Flux has applied the first.
@@ -328,7 +339,7 @@ func removeAndWait(
 	if err != nil {
 		return err
 	}
-	client, err := target.Client(ctx)
+	client, err := clientWithin(ctx, target, o.timeout)
 	if err != nil {
 		return err
 	}

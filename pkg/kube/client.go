@@ -69,6 +69,9 @@ type Options struct {
 	UserAgent string
 	// Timeout of a single request. It does not apply to watches. Default: 30s.
 	Timeout time.Duration
+	// Patience bounds each answer of discovery, which takes no context: a command with a short time limit would wait the whole Timeout.
+	// Default, and at most: Timeout.
+	Patience time.Duration
 	// MostBytes bounds a single answer, because an answer of an untrusted API server could fill the memory. It does not apply to watches.
 	// Default: 1 GiB.
 	MostBytes int
@@ -118,7 +121,7 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 		return nil, diag.Wrap("use kubeconfig", err, "")
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return bound(sameorigin.Bind(next, server), timeout, cmp.Or(opts.MostBytes, mostBytes))
+		return bound(sameorigin.Bind(next, server), timeout, cmp.Or(opts.Patience, timeout), cmp.Or(opts.MostBytes, mostBytes))
 	})
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -279,6 +282,9 @@ func IsUnreachable(err error) bool {
 // IsLost tells whether err means that no server listens at the address, or that the connection broke. The server may have stopped, or may
 // not have started yet.
 func IsLost(err error) bool {
+	if _, again := errors.AsType[*lostError](err); again {
+		return true
+	}
 	return err != nil &&
 		(utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
 }

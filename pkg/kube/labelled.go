@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // ListLabelled lists the objects of all kinds with the labels: the cluster-scoped objects, and those in namespaces. It leaves out kinds for
@@ -128,9 +130,13 @@ func (c *Client) eachOf(
 		err := Retry(ctx, func(ctx context.Context) error {
 			return c.List(ctx, page, append(slices.Clone(opts), client.Limit(at.Limit), client.Continue(at.Continue))...)
 		})
+		if err == nil && at.Continue != "" && page.GetContinue() == at.Continue {
+			err = diag.Errorf("something else may answer at the address of the API server: check `server:` in the kubeconfig",
+				"the list has no end: its page after %q is again the page after %[1]q", at.Continue)
+		}
 		return page, err
 	})
-	found, _, err := pages.List(ctx, metav1.ListOptions{})
+	found, _, err := pages.List(inPages(ctx), metav1.ListOptions{})
 	if IsAbsent(err) {
 		return nil
 	}

@@ -101,7 +101,7 @@ func TestBusyServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := &busyServer{late: tt.late}
-			transport := bound(server, 10*time.Millisecond, mostBytes)
+			transport := bound(server, 10*time.Millisecond, 10*time.Millisecond, mostBytes)
 			if tt.busy {
 				server.meanwhile = func() error { return answers(transport, "/version") }
 			}
@@ -192,5 +192,60 @@ func TestSlowDiscovery(t *testing.T) {
 	all.Wait()
 	if asked.Load() > 3 {
 		t.Errorf("it was asked %d times", asked.Load())
+	}
+}
+
+// A server that breaks every connection, or asks for a pause again and again, ends discovery within seconds. client-go would try ten times.
+// The error still says that the server is lost.
+func TestDiscoveryIsGivenUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		lost   bool
+	}{
+		"lost": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, true},
+		"paused": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				tc.answer(w, r)
+			}))
+			t.Cleanup(server.Close)
+			client, err := NewForConfig(&rest.Config{Host: server.URL}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.RESTMapper().RESTMapping(corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind(), "v1")
+			if err == nil || IsLost(err) != tc.lost || !strings.Contains(err.Error(), server.URL) || diag.Hint(err) == "" {
+				t.Errorf("lost is %t: %v (%s)", IsLost(err), err, diag.Hint(err))
+			}
+			if n := asked.Load(); n > 2*mostLost {
+				t.Errorf("asked %d times", n)
+			}
+		})
+	}
+}
+
+// Discovery takes no context, so the deadline of a command bounds it through Options.Patience.
+func TestPatience(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if short, none := Patience(ctx), Patience(t.Context()); short != leastPatience || none != 0 {
+		t.Errorf("%s with a short time limit, %s with none", short, none)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(server.Close)
+	client, err := NewForConfig(&rest.Config{Host: server.URL}, Options{Patience: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.RESTMapper().RESTMapping(corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind(), "v1")
+	if !isLate(err) || !strings.Contains(err.Error(), "within 100ms") {
+		t.Errorf("got %v", err)
 	}
 }

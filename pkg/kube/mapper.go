@@ -72,7 +72,8 @@ func (n *noServer) Unwrap() error { return n.err }
 // everywhere refuses to believe that an API server does not have a kind that all have. Whoever asks takes "no such kind" for "no such
 // objects", which would be wrong where something else answers in place of the API server. Its error is none of meta.IsNoMatchError.
 func (m *mapper) everywhere(kind schema.GroupKind, err error) error {
-	if err != nil && meta.IsNoMatchError(err) && kind.Group == "" && slices.Contains([]string{"Namespace", "ConfigMap", "Secret"}, kind.Kind) {
+	all := []string{"Namespace", "ConfigMap", "Secret", "Event"}
+	if err != nil && meta.IsNoMatchError(err) && kind.Group == "" && slices.Contains(all, kind.Kind) {
 		return &noServer{why: fmt.Sprintf("it has no %ss", kind.Kind)}
 	}
 	return err
@@ -89,6 +90,9 @@ func undecodable(err error) bool {
 // explain adds the API server and a hint to an error of discovery. It returns other errors unchanged: most say that there is no such kind.
 func (m *mapper) explain(err error) error {
 	op := "ask the API server " + m.host + " which kinds it has"
+	if _, some := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); !some && apierrors.IsNotFound(err) {
+		err = &noServer{why: "it answers 404 Not Found"} // callers take a status of 404 for an object that does not exist
+	}
 	if refused, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return diag.Wrap(op, refusal(refused), statusHint(refused))
 	}
@@ -97,6 +101,10 @@ func (m *mapper) explain(err error) error {
 			"and run the same command again")
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
+		if _, again := errors.AsType[*lostError](err); again {
+			return diag.Wrap(op, failed, "the API server restarts, or something else answers at that address: check `server:` in the kubeconfig, "+
+				"and run the same command again")
+		}
 		return diag.Wrap(op, failed, "")
 	}
 	if undecodable(err) {

@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -93,7 +95,7 @@ func TestNoAPIServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, kind := range []string{"Namespace", "ConfigMap", "Secret"} {
+			for _, kind := range []string{"Namespace", "ConfigMap", "Secret", "Event"} {
 				_, err = client.Exists(t.Context(), corev1.SchemeGroupVersion.WithKind(kind), kube.Key{Namespace: "a", Name: "b"})
 				if err == nil || !strings.Contains(err.Error(), server.URL) ||
 					!strings.Contains(err.Error(), "this is not the answer of an API server") ||
@@ -102,6 +104,33 @@ func TestNoAPIServer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A server that knows no path is no API server without objects either.
+func TestNotFoundIsNoAPIServer(t *testing.T) {
+	for kind, body := range map[string]string{
+		"application/json": `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`,
+		"text/plain":       "404 page not found",
+	} {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, body)
+		}))
+		defer server.Close()
+		client, err := kube.NewForConfig(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, kube.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gvk := range []schema.GroupVersionKind{
+			corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterv1.GroupVersion.WithKind("Cluster"),
+		} {
+			_, err := client.Exists(t.Context(), gvk, kube.Key{Namespace: "a", Name: "b"})
+			if err == nil || !strings.Contains(err.Error(), server.URL) || diag.Hint(err) == "" {
+				t.Errorf("%s, %s: %v (%s)", kind, gvk.Kind, err, diag.Hint(err))
+			}
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
 
@@ -23,9 +25,52 @@ const (
 	MostOfWorkload = 256 << 20
 )
 
-// bound limits the time of each request to timeout and the size of its answer to most bytes. It does not limit watches.
-func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTripper {
-	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout}
+// bound limits the time of each request to timeout, or to patience for discovery, and the size of its answer to most bytes. It does not
+// limit watches.
+func bound(next http.RoundTripper, timeout, patience time.Duration, most int) http.RoundTripper {
+	return &roundTimeout{
+		next: next, bounded: contact.Bound(next, most), timeout: timeout, patience: min(timeout, patience), most: int64(most),
+	}
+}
+
+// leastPatience is enough for discovery at an API server that lives.
+const leastPatience = 3 * time.Second
+
+// Patience returns Options.Patience for a client that a command with this context makes.
+func Patience(ctx context.Context) time.Duration {
+	ends, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(leastPatience, time.Until(ends))
+}
+
+// takenKey is the key of the bytes that the pages of a list have taken, in the context of their requests.
+type takenKey struct{}
+
+// leastPage is how many bytes a page takes of the limit at least. A full page of an honest list is larger. So an endless list of small pages
+// ends too.
+const leastPage = 64 << 10
+
+// inPages returns a context for the requests for all pages of one list. Together, the pages have the limit of one answer.
+func inPages(ctx context.Context) context.Context {
+	return context.WithValue(ctx, takenKey{}, &atomic.Int64{})
+}
+
+// page is the body of one page of a list.
+type page struct {
+	io.ReadCloser
+	taken *atomic.Int64
+	most  int64
+}
+
+// Read implements io.Reader.
+func (p *page) Read(into []byte) (int, error) {
+	n, err := p.ReadCloser.Read(into)
+	if p.taken.Add(int64(n)) > p.most {
+		return 0, fmt.Errorf("%w: the pages of the list have more than %d MiB together", contact.ErrTooLarge, p.most>>20)
+	}
+	return n, err
 }
 
 // roundTimeout bounds requests that are not watches, so that a dead connection does not block a command until the command's own deadline.
@@ -33,6 +78,9 @@ type roundTimeout struct {
 	next    http.RoundTripper
 	bounded http.RoundTripper // next with bounded answers, for requests that are not watches
 	timeout time.Duration
+	// patience is the timeout of discovery.
+	patience time.Duration
+	most     int64 // bytes of one answer, and of all pages of one list
 	// answered is the time at which the server last answered a request that is not a watch, in nanoseconds since 1970.
 	answered atomic.Int64
 	// silent is about the requests of discovery.
@@ -40,15 +88,21 @@ type roundTimeout struct {
 }
 
 // silence counts the requests of discovery without an answer in time, one after the other. Discovery takes no context, and its callers
-// queue for it: each of them would wait the whole time again, long after the deadline of its command.
+// queue for it: each of them would wait the whole time again, long after the deadline of its command. For the same reason, silence counts
+// broken connections and requests to wait: client-go would try ten times.
 type silence struct {
-	mu   sync.Mutex
-	late int
-	last time.Time
+	mu           sync.Mutex
+	late         int
+	last         time.Time
+	lost, paused int
 }
 
-// mostSilent is how many late answers are enough.
-const mostSilent = 2
+const (
+	// mostSilent is how many late answers are enough.
+	mostSilent = 2
+	// mostLost is how many broken connections are enough, and how many requests to wait.
+	mostLost = 3
+)
 
 // is says whether the server was silent just now, so that it is not asked again.
 func (s *silence) is(within time.Duration) bool {
@@ -68,6 +122,34 @@ func (s *silence) note(late bool) {
 	s.late, s.last = s.late+1, time.Now()
 }
 
+// isEnough counts a broken connection or a request to wait in count. It tells whether client-go has to stop trying, and begins anew.
+func (s *silence) isEnough(count *int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if *count++; *count < mostLost {
+		return false
+	}
+	*count = 0
+	return true
+}
+
+// lostError says that the connection broke again and again. Its type tells client-go not to try again, so it wraps no other error.
+type lostError struct{ why string }
+
+func (e *lostError) Error() string { return "the connection breaks again and again: " + e.why }
+
+// discover sends a request of discovery, for which client-go would wait too long.
+func (r *roundTimeout) discover(req *http.Request) (*http.Response, error) {
+	resp, err := r.bounded.RoundTrip(req)
+	switch {
+	case IsLost(err) && !utilnet.IsConnectionRefused(err) && r.silent.isEnough(&r.silent.lost):
+		return nil, &lostError{shorten(err.Error())}
+	case err == nil && resp.Header.Get("Retry-After") != "" && r.silent.isEnough(&r.silent.paused):
+		resp.Header.Del("Retry-After")
+	}
+	return resp, err
+}
+
 // isDiscovery says whether a request asks an API server for its groups.
 func isDiscovery(req *http.Request) bool {
 	return strings.HasSuffix(req.URL.Path, "/api") || strings.HasSuffix(req.URL.Path, "/apis")
@@ -78,16 +160,16 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		return hurried(r.next.RoundTrip(req))
 	}
 	began := time.Now().UnixNano()
-	late := &lateError{after: r.timeout}
-	note := func(bool) {}
+	timeout, note, send := r.timeout, func(bool) {}, r.bounded.RoundTrip
 	if isDiscovery(req) {
-		if r.silent.is(r.timeout) {
-			return nil, late
+		timeout, note, send = r.patience, r.silent.note, r.discover
+		if r.silent.is(timeout) {
+			return nil, &lateError{after: timeout}
 		}
-		note = r.silent.note
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
-	resp, err := hurried(r.bounded.RoundTrip(req.WithContext(ctx)))
+	late := &lateError{after: timeout}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), timeout, late)
+	resp, err := hurried(send(req.WithContext(ctx)))
 	if err != nil {
 		cause := context.Cause(ctx)
 		cancel()
@@ -99,6 +181,10 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.answered.Store(time.Now().UnixNano())
+	if taken, ok := req.Context().Value(takenKey{}).(*atomic.Int64); ok {
+		taken.Add(leastPage)
+		resp.Body = &page{resp.Body, taken, r.most}
+	}
 	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, ended: note}
 	return resp, nil
 }

@@ -80,7 +80,9 @@ func Drain(ctx context.Context, deps management.Deps, o DrainOptions) (*DrainRes
 	d := &draining{Deps: deps, opts: o, result: &DrainResult{
 		FormatVersion: "1", Outcome: "planned", ManagementCluster: o.Target.Name, Items: []drain.Item{}, Suspended: []string{}, Next: []string{},
 	}}
-	if err := d.find(ctx); err != nil {
+	looking, cancel := steps.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	if err := d.find(looking); err != nil {
 		return nil, err
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
 // DoctorReport has the results of all preflight checks.
@@ -23,6 +24,8 @@ func Doctor(ctx context.Context, deps management.Deps, opts session.Options) (*D
 	if err := checkup.CheckNames(opts.SkipPreflight); err != nil {
 		return nil, err
 	}
+	ctx, cancel := steps.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
 	s, err := session.Read(ctx, deps, opts)
 	if err != nil {
 		return nil, err

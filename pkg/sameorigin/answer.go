@@ -32,6 +32,8 @@ const (
 	maxForm = 64 << 10
 	// leastSecret is the minimum length of a credential to search for. Shorter ones are part of many words.
 	leastSecret = 5
+	// leastToken is the minimum length of a credential that is not a word.
+	leastToken = 16
 )
 
 // PageError says that a server has answered with a web page for people. A proxy does this if somebody has to log in first.
@@ -64,6 +66,7 @@ func screened(req *http.Request, resp *http.Response) (*http.Response, error) {
 	refused := resp.StatusCode >= http.StatusMultipleChoices
 	if refused {
 		resp.Status = plain.Clip(hide(resp.Status, secretsOf(req)), maxStatus)
+		hideInLocation(req, resp)
 	}
 	if req.Method == http.MethodHead || resp.Body == nil || resp.Body == http.NoBody {
 		return resp, nil
@@ -93,6 +96,20 @@ func screened(req *http.Request, resp *http.Response) (*http.Response, error) {
 	_ = resp.Body.Close() // err says more than an error of Close
 	replaceBody(resp, []byte(hide(string(text), secrets)), err)
 	return resp, nil
+}
+
+// hideInLocation removes the credential of the request from the address of a redirect. Errors quote this address, and the server that it
+// leads to would get the credential. A short credential stays in an address of the same server, because it can be a word of a path.
+func hideInLocation(req *http.Request, resp *http.Response) {
+	location := resp.Header.Get("Location")
+	if location == "" {
+		return
+	}
+	secrets := secretsOf(req)
+	if to, err := req.URL.Parse(location); err == nil && Same(req.URL, to) {
+		secrets = slices.DeleteFunc(secrets, func(secret string) bool { return len(secret) < leastToken })
+	}
+	resp.Header.Set("Location", hide(location, secrets))
 }
 
 // isPage tells whether the content type of an answer is a web page.

@@ -92,6 +92,47 @@ func TestRefusalsDoNotRepeatCredentials(t *testing.T) {
 	}
 }
 
+// A server may put the credential into the address of a redirect. It gets neither into the error nor to the server of that address.
+func TestRedirectsDoNotRepeatCredentials(t *testing.T) {
+	const token = "canary-7f3a9c51e2"
+	other := start(t, true, func(http.ResponseWriter, *http.Request) {})
+	for name, to := range map[string]string{"another server": other.URL, "the same server": ""} {
+		home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", to+"/login?token="+token)
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		})
+		for way, guard := range guards(t, home) {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, home.URL+"/v2/a/blobs/b", nil)
+			req.Header.Set("Authorization", "Bearer "+token)
+			resp, err := (&http.Client{Transport: guard}).Do(req)
+			switch {
+			case err == nil:
+				defer resp.Body.Close()
+				if strings.Contains(resp.Request.URL.String(), token) {
+					t.Errorf("%s, %s: the credential went to %s", way, name, resp.Request.URL)
+				}
+			case strings.Contains(err.Error(), token):
+				t.Errorf("%s, %s: %v", way, name, err)
+			}
+		}
+	}
+	// A short password can be a word of a path, and a redirect within the server has to keep it.
+	home := start(t, true, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "/harbor/fleet.git")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	})
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, home.URL, nil)
+	req.SetBasicAuth("git", "harbor")
+	resp, err := sameorigin.Bind(trusting(home), parse(t, home.URL)).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if to := resp.Header.Get("Location"); to != "/harbor/fleet.git" {
+		t.Errorf("the redirect goes to %s", to)
+	}
+}
+
 // Answers to requests without a credential, and answers without an error status, stay unchanged.
 func TestAnswersStayAsTheyAre(t *testing.T) {
 	texts := map[string]string{
