@@ -304,9 +304,14 @@ func TestRefused(t *testing.T) {
 		},
 		{"GCPMachineTemplate", "rootDiskEncryptionKey: {keyType: Managed, suppliedKey: {rawKey: a}}", "rootDiskEncryptionKey.keyType"},
 		{
-			"GCPManagedCluster", "{region: a, network: {autoCreateSubnetworks: false, subnets: [{region: b}]}}",
+			"GCPManagedCluster", "{region: europe-west3, network: {autoCreateSubnetworks: false, subnets: [{region: europe-west4}]}}",
 			"network: autoCreateSubnetworks is false",
 		},
+		{
+			"GCPCluster", "{region: europe-west3, failureDomains: [europe-west3-a, europe-west4-a]}",
+			`failureDomains[1]: "europe-west4-a" is no zone of the region europe-west3`,
+		},
+		{"GCPCluster", "{region: europe-west3, network: {subnets: [{region: europe-wset4}]}}", "network.subnets[0].region: "},
 		{"GCPManagedControlPlane", "clusterName: " + long, "clusterName: it has 60 characters"},
 		{"GCPManagedControlPlane", "enableAutopilot: true", "enableAutopilot: a cluster with Autopilot needs a release channel"},
 		{"GCPManagedMachinePool", "scaling: {enableAutoscaling: false, minCount: 1}", "scaling.minCount: nothing scales"},

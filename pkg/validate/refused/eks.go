@@ -15,6 +15,7 @@ var secondaryRanges = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), net
 
 func eksControlPlane(p part) {
 	awsTags(p)
+	awsRegion(p, "region")
 	awsBastion(p.in("bastion"))
 	eksVersion(p)
 	eksNetwork(p)

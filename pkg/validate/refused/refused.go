@@ -44,6 +44,8 @@ var refusals = map[string]func(part){
 	"AzureManagedControlPlaneTemplate": aksControlPlaneTemplate,
 	"AzureManagedMachinePool":          aksPool,
 	"AzureManagedMachinePoolTemplate":  aksPool,
+	"GCPCluster":                       gcpCluster,
+	"GCPClusterTemplate":               gcpCluster,
 	"GCPMachine":                       gcpMachine,
 	"GCPMachineTemplate":               gcpMachine,
 	"GCPManagedCluster":                gkeCluster,
