@@ -308,6 +308,21 @@ func TestRefused(t *testing.T) {
 			"network: autoCreateSubnetworks is false",
 		},
 		{
+			"AzureASOManagedCluster", "resources: [{kind: ResourceGroup, spec: {location: westeurop}}]",
+			`resources[0].spec.location: "westeurop" is no region of Azure`,
+		},
+		{
+			"AzureASOManagedControlPlane", "resources: [{kind: ManagedCluster, spec: {location: westeurope, tags: {azure-owner: a}}}]",
+			`resources[0].spec.tags: the key "azure-owner" begins with a word that only Azure may use`,
+		},
+		{"AzureASOManagedMachinePool", "resources: [{spec: {tags: {'a/b': c}}}]", `resources[0].spec.tags: the key "a/b" has characters`},
+		{
+			"AWSManagedControlPlane", "{accessConfig: {authenticationMode: api}, accessEntries: [" +
+				"{principalARN: 'arn:aws:iam::111122223333:role/a'}, " +
+				"{principalARN: 'arn:aws:iam::111122223333:role/b'}, {principalARN: 'arn:aws:iam::111122223333:role/a'}]}",
+			"accessEntries[2].principalARN: another entry is of the same principal",
+		},
+		{
 			"GCPCluster", "{region: europe-west3, failureDomains: [europe-west3-a, europe-west4-a]}",
 			`failureDomains[1]: "europe-west4-a" is no zone of the region europe-west3`,
 		},
