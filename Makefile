@@ -222,7 +222,7 @@ define clouds
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	FLEETCTL_E2E_PYTHON="$$python" \
 	FLEETCTL_E2E_VSPHERE="$(CURDIR)/bin/vcsim" \
-	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 60m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 90m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: compile-aws

@@ -30,6 +30,17 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// OneLetterOff returns the known word of which word lacks a letter, has one more or another one, or two of them swapped; "" if there is
+// none.
+func OneLetterOff(word string, known []string) string {
+	for _, k := range known {
+		if max(len(word), len(k))-min(len(word), len(k)) <= 1 && distance(word, k) == 1 {
+			return k
+		}
+	}
+	return ""
+}
+
 // distance is the number of letters to insert, delete, replace or swap with their neighbour to make b of a
 // (optimal string alignment).
 func distance(a, b string) int {

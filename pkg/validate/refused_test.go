@@ -304,9 +304,29 @@ func TestRefused(t *testing.T) {
 		},
 		{"GCPMachineTemplate", "rootDiskEncryptionKey: {keyType: Managed, suppliedKey: {rawKey: a}}", "rootDiskEncryptionKey.keyType"},
 		{
-			"GCPManagedCluster", "{region: a, network: {autoCreateSubnetworks: false, subnets: [{region: b}]}}",
+			"GCPManagedCluster", "{region: europe-west3, network: {autoCreateSubnetworks: false, subnets: [{region: europe-west4}]}}",
 			"network: autoCreateSubnetworks is false",
 		},
+		{
+			"AzureASOManagedCluster", "resources: [{kind: ResourceGroup, spec: {location: westeurop}}]",
+			`resources[0].spec.location: "westeurop" is no region of Azure`,
+		},
+		{
+			"AzureASOManagedControlPlane", "resources: [{kind: ManagedCluster, spec: {location: westeurope, tags: {azure-owner: a}}}]",
+			`resources[0].spec.tags: the key "azure-owner" begins with a word that only Azure may use`,
+		},
+		{"AzureASOManagedMachinePool", "resources: [{spec: {tags: {'a/b': c}}}]", `resources[0].spec.tags: the key "a/b" has characters`},
+		{
+			"AWSManagedControlPlane", "{accessConfig: {authenticationMode: api}, accessEntries: [" +
+				"{principalARN: 'arn:aws:iam::111122223333:role/a'}, " +
+				"{principalARN: 'arn:aws:iam::111122223333:role/b'}, {principalARN: 'arn:aws:iam::111122223333:role/a'}]}",
+			"accessEntries[2].principalARN: another entry is of the same principal",
+		},
+		{
+			"GCPCluster", "{region: europe-west3, failureDomains: [europe-west3-a, europe-west4-a]}",
+			`failureDomains[1]: "europe-west4-a" is no zone of the region europe-west3`,
+		},
+		{"GCPCluster", "{region: europe-west3, network: {subnets: [{region: europe-wset4}]}}", "network.subnets[0].region: "},
 		{"GCPManagedControlPlane", "clusterName: " + long, "clusterName: it has 60 characters"},
 		{"GCPManagedControlPlane", "enableAutopilot: true", "enableAutopilot: a cluster with Autopilot needs a release channel"},
 		{"GCPManagedMachinePool", "scaling: {enableAutoscaling: false, minCount: 1}", "scaling.minCount: nothing scales"},

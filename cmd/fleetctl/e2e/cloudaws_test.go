@@ -23,6 +23,8 @@ type simulatedAWS struct {
 	URL    string `json:"url"`
 	Region string `json:"region"`
 	Image  string `json:"image"`
+	// NewerImage has newerVersion of Kubernetes.
+	NewerImage string `json:"newerImage"`
 }
 
 // envPython names a Python that has moto.
@@ -118,7 +120,13 @@ func (a *simulatedAWS) made(t *testing.T) map[string]int {
 
 // machines are the instances that there are and were, each with what it finds when it boots.
 func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
-	return tryToAsk[[]machine](ctx, a.URL+"/_test/machines")
+	all, err := tryToAsk[[]machine](ctx, a.URL+"/_test/machines")
+	for i := range all {
+		if all[i].Image == a.NewerImage {
+			all[i].Version = newerVersion
+		}
+	}
+	return all, err
 }
 
 // ask requires an answer of the simulator of a cloud.

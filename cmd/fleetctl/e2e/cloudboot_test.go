@@ -26,10 +26,19 @@ type machine struct {
 	Type       string `json:"type"`
 	Zone       string `json:"zone"`
 	Running    bool   `json:"running"`
+	// Spot is true on spare capacity, which the cloud may take back.
+	Spot bool `json:"spot"`
+	// Image that it boots from, and the version of Kubernetes in it: "" is kubernetesVersion.
+	Image   string `json:"image"`
+	Version string `json:"-"`
 	// Address is one of loopback that it has for itself; UserData is what it is given to boot with.
 	Address  string `json:"address"`
 	UserData string `json:"userData"`
 }
+
+// newerVersion is what a cluster of kubernetesVersion can be upgraded to. The simulated machines that have it run the same programs as
+// others.
+const newerVersion = "v1.36.4"
 
 // booter makes the machines of a simulated cloud boot, which no simulator does: those of a control plane run the real one, all become
 // Nodes, and what is ended in the cloud is gone with its Node. With images, the Deployments of each cluster run as processes; without, pods

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -36,7 +37,9 @@ func TestAWSDayTwo(t *testing.T) {
 		{"one commit makes a cluster that is Available", a.makesCluster},
 		{"a commit scales its workers", a.scales},
 		{"machines of another size take the place of the old ones", a.rollsOut},
+		{"a newer Kubernetes comes to the control plane, and then to the workers", a.upgradesKubernetes},
 		{"a machine that is ended behind our back is replaced", a.losesMachine},
+		{"spot machines that AWS takes back, all at once, are replaced", a.losesSpotMachines},
 		{"what is paused stays until it is resumed", a.pauses},
 		{"cluster remove leaves the account empty", a.removes},
 	})
@@ -90,23 +93,67 @@ func (a *onAWS) rollsOut(t *testing.T) {
 		return ""
 	})
 	a.hasMachines(t, 1, 3)
-	// None went before there was another one in its place.
-	least := map[bool]int{true: 1, false: 3}
-	ended := 0
-	for _, event := range a.booter.events(before) {
-		if event.ended {
-			ended++
-			if event.nodes < least[event.controlPlane] {
-				t.Errorf("%s ended when there were %d others", event.ID, event.nodes)
-			}
-		}
-	}
-	if ended != 4 {
-		t.Errorf("%d machines ended", ended)
-	}
+	a.replaced(t, before, 1, 3)
 	if err := shop.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil || kept.Data["word"] != "before" {
 		t.Errorf("what was in the cluster is %v, %v", kept.Data, err)
 	}
+}
+
+// replaced requires of what happened after the first so many events that so many machines ended, and none of them before another one was in
+// its place: the cluster has one machine of the control plane and three workers.
+func (a *onAWS) replaced(t *testing.T, after, controlPlane, workers int) {
+	t.Helper()
+	least, ended := map[bool]int{true: 1, false: 3}, map[bool]int{}
+	for _, event := range a.booter.events(after) {
+		if !event.ended {
+			continue
+		}
+		ended[event.controlPlane]++
+		if event.nodes < least[event.controlPlane] {
+			t.Errorf("%s ended when there were %d others", event.ID, event.nodes)
+		}
+	}
+	if ended[true] != controlPlane || ended[false] != workers {
+		t.Errorf("%d machines of the control plane ended and %d workers, not %d and %d", ended[true], ended[false], controlPlane, workers)
+	}
+}
+
+// upgradesKubernetes takes the two steps of the documentation. Workers keep their version until the control plane has the new one.
+func (a *onAWS) upgradesKubernetes(t *testing.T) {
+	before := len(a.booter.events(0))
+	upgrade := []string{"cluster", "upgrade", "shop", "--version", newerVersion, "--commit"}
+	a.ok(append(upgrade, "--set", "controlPlane.image="+a.aws.NewerImage)...)
+	a.hasVersions(t, newerVersion, kubernetesVersion)
+	a.hasMachines(t, 1, 3) // pools wait for the end of the old machine, too
+	a.replaced(t, before, 1, 0)
+	before = len(a.booter.events(0))
+	a.ok(append(upgrade, "--set", "pools[0].image="+a.aws.NewerImage)...)
+	a.hasVersions(t, newerVersion, newerVersion)
+	a.replaced(t, before, 0, 3)
+	a.hasMachines(t, 1, 3)
+	if r := a.ok(upgrade...); !strings.Contains(r.stdout+r.stderr, "Nothing to do") {
+		t.Errorf("an upgrade to the version that it has says:\n%s%s", r.stdout, r.stderr)
+	}
+}
+
+// hasVersions waits until each node of the cluster runs the version of its kind, and the old ones are gone.
+func (a *onAWS) hasVersions(t *testing.T, controlPlane, workers string) {
+	t.Helper()
+	eventually(t, "the control plane runs "+controlPlane+" and workers "+workers, 8*time.Minute, func() string {
+		nodes := &corev1.NodeList{}
+		if err := a.workload("shop").List(t.Context(), nodes); err != nil {
+			return err.Error()
+		}
+		have := map[bool]map[string]int{true: {}, false: {}}
+		for _, node := range nodes.Items {
+			_, is := node.Labels[controlPlaneRole]
+			have[is][node.Status.NodeInfo.KubeletVersion]++
+		}
+		if len(have[true]) != 1 || have[true][controlPlane] != 1 || len(have[false]) != 1 || have[false][workers] != 3 {
+			return fmt.Sprintf("the control plane runs %v, workers %v", have[true], have[false])
+		}
+		return ""
+	})
 }
 
 // losesMachine ends a worker in the cloud: one of three, as the chart's health check mends nothing where more than 40 % are unhealthy.
@@ -118,7 +165,7 @@ func (a *onAWS) losesMachine(t *testing.T) {
 	lost := ""
 	for _, node := range nodes.Items {
 		if _, is := node.Labels[controlPlaneRole]; !is {
-			lost = node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
+			lost = instanceOf(node)
 		}
 	}
 	before := len(a.booter.events(0))
@@ -135,6 +182,77 @@ func (a *onAWS) losesMachine(t *testing.T) {
 		return ""
 	})
 	a.hasMachines(t, 1, 3)
+}
+
+// losesSpotMachines lets AWS take all machines of a pool back: as many as are still there, so that the limit of the other pools would not
+// let one of them be replaced.
+func (a *onAWS) losesSpotMachines(t *testing.T) {
+	const pool = "spare"
+	a.ok("pool", "add", "shop", pool, "--replicas", "3", "--set", "size="+larger, "--set", "image="+a.aws.NewerImage, "--set", "spot=true",
+		"--commit")
+	a.hasMachines(t, 1, 6)
+	spot := a.spotMachines(t)
+	if len(spot) != 3 {
+		t.Fatalf("the spot instances are %v", spot)
+	}
+	slices.Sort(spot)
+	eventually(t, "the nodes of these are labelled as such", time.Minute, func() string {
+		nodes := &corev1.NodeList{}
+		if err := a.workload("shop").List(t.Context(), nodes, client.HasLabels{clusterv1.InterruptibleLabel}); err != nil {
+			return err.Error()
+		}
+		var labelled []string
+		for _, node := range nodes.Items {
+			labelled = append(labelled, instanceOf(node))
+		}
+		if slices.Sort(labelled); !slices.Equal(labelled, spot) {
+			return fmt.Sprintf("%v are labelled, and the spot instances are %v", labelled, spot)
+		}
+		return ""
+	})
+	before := len(a.booter.events(0))
+	ask[bool](t, a.aws.URL+"/_test/interrupt/"+strings.Join(spot, ","))
+	eventually(t, "other spot machines take their place", 8*time.Minute, func() string {
+		ended, booted := 0, 0
+		for _, event := range a.booter.events(before) {
+			switch {
+			case event.ended && slices.Contains(spot, event.ID):
+				ended++
+			case !event.ended && event.Spot:
+				booted++
+			}
+		}
+		if ended != len(spot) || booted != len(spot) {
+			return fmt.Sprintf("%d ended, and %d booted", ended, booted)
+		}
+		return ""
+	})
+	a.hasMachines(t, 1, 6)
+	a.ok("pool", "remove", "shop", pool, "--commit")
+	a.hasMachines(t, 1, 3)
+	if left := a.spotMachines(t); len(left) > 0 {
+		t.Errorf("the spot instances of a pool that is removed: %v", left)
+	}
+}
+
+// spotMachines are the ids of the spot instances that run.
+func (a *onAWS) spotMachines(t *testing.T) (ids []string) {
+	t.Helper()
+	all, err := a.aws.machines(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.Running && m.Spot {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// instanceOf is the id that a cloud knows a node by.
+func instanceOf(node corev1.Node) string {
+	return node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:]
 }
 
 // pauses keeps a commit from the cluster, and lets it through.
@@ -197,7 +315,7 @@ func (f *fleet) hasNodes(t *testing.T, controlPlane, workers int, inCloud func()
 	}
 	var inCluster []string
 	for _, node := range nodes.Items {
-		inCluster = append(inCluster, node.Spec.ProviderID[strings.LastIndex(node.Spec.ProviderID, "/")+1:])
+		inCluster = append(inCluster, instanceOf(node))
 	}
 	there := inCloud()
 	slices.Sort(inCluster)

@@ -225,6 +225,7 @@ func awsCluster(p part) {
 	awsTags(p)
 	awsSSHKey(p)
 	awsBastion(p.in("bastion"))
+	awsRegion(p, "region")
 	awsNetwork(p.in("network"), p.word("region"))
 	awsBalancers(p)
 	if bucket := p.in("s3Bucket"); p.given("s3Bucket") {

@@ -33,6 +33,7 @@ func azureCluster(p part) {
 	if bastion := p.in("bastionSpec").in("azureBastion"); bastion.has("enableTunneling") && bastion.word("sku") != "Standard" {
 		bastion.refuse("enableTunneling", "only a bastion of the sku Standard can tunnel", "set sku to Standard")
 	}
+	azureRegion(p, "location")
 	azureTags(p)
 	azureNetwork(p, p.in("networkSpec"))
 }

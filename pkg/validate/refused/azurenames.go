@@ -18,8 +18,19 @@ func azureSize(p part, field string) {
 }
 
 // azureTags judges the tags of all resources that the provider makes.
-func azureTags(p part) {
-	const field, longestKey, longestValue = "additionalTags", 512, 256
+func azureTags(p part) { azureTagsIn(p, "additionalTags") }
+
+// asoResources judges the objects of Azure Service Operator that a cluster, a control plane or a pool contains.
+func asoResources(p part) {
+	for _, resource := range p.each("resources") {
+		spec := resource.in("spec")
+		azureRegion(spec, "location")
+		azureTagsIn(spec, "tags")
+	}
+}
+
+func azureTagsIn(p part, field string) {
+	const longestKey, longestValue = 512, 256
 	tags := p.in(field)
 	for _, key := range tags.names() {
 		value := tags.word(key)

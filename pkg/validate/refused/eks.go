@@ -15,6 +15,7 @@ var secondaryRanges = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), net
 
 func eksControlPlane(p part) {
 	awsTags(p)
+	awsRegion(p, "region")
 	awsBastion(p.in("bastion"))
 	eksVersion(p)
 	eksNetwork(p)
@@ -137,7 +138,14 @@ func eksAccess(p part) {
 		p.refuse("accessEntries", "they are for the authentication modes api and api_and_config_map",
 			"set accessConfig.authenticationMode to one of these")
 	}
+	principals := map[string]bool{}
 	for _, entry := range entries {
+		if principal, ok := entry.known("principalARN"); ok {
+			if principals[principal] {
+				entry.refuse("principalARN", "another entry is of the same principal, and EKS has one for each", "make one entry of the two")
+			}
+			principals[principal] = true
+		}
 		if kind := entry.word("type"); strings.HasPrefix(kind, "ec2_") {
 			for _, field := range []string{"kubernetesGroups", "accessPolicies"} {
 				if entry.has(field) {

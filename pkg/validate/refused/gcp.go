@@ -52,7 +52,24 @@ func gcpKey(p part, field string) {
 	}
 }
 
+func gcpCluster(p part) {
+	gcpRegion(p, "region")
+	for _, subnet := range p.in("network").each("subnets") {
+		gcpRegion(subnet, "region")
+	}
+	zones, _ := p.fields["failureDomains"].([]any)
+	region, given := p.known("region")
+	for i, item := range zones {
+		zone, _ := item.(string)
+		if given && zone != "" && !strings.Contains(zone, "${") && !strings.HasPrefix(zone, region+"-") {
+			p.refuse(fmt.Sprintf("failureDomains[%d]", i), fmt.Sprintf("%.60q is no zone of the region %.40s", zone, region),
+				"take one of this region: `gcloud compute zones list`")
+		}
+	}
+}
+
 func gkeCluster(p part) {
+	gcpCluster(p)
 	network := p.in("network")
 	region, known := p.known("region")
 	automatic, is := network.fields["autoCreateSubnetworks"].(bool)
@@ -68,6 +85,7 @@ func gkeCluster(p part) {
 const longestGKEName = 40
 
 func gkeControlPlane(p part) {
+	gcpRegion(p, "region")
 	gkeLocation(p)
 	if name := p.word("clusterName"); len(name) > longestGKEName {
 		p.refuse("clusterName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")

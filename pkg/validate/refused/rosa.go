@@ -24,6 +24,7 @@ var (
 
 func rosaControlPlane(p part) {
 	awsTags(p)
+	awsRegion(p, "region")
 	rosaVersionOf(p)
 	if key, ok := p.known("etcdEncryptionKMSARN"); ok && !rosaKMSKey.MatchString(key) {
 		p.refuse("etcdEncryptionKMSARN", fmt.Sprintf("%.120q is no ARN of a key", key),

@@ -9,6 +9,7 @@ outlives the test that started it, however that ends. What the test asks beside 
   GET /_test/strangers  makes what others have in the same account: of another fleet, and of nobody knows whom
   GET /_test/machines   the instances, with what each finds when it boots: it fetches its user data once, as a real one would
   GET /_test/end/ID     ends an instance behind everybody's back
+  GET /_test/interrupt/ID,ID  takes spot instances back, all at once, as AWS does when it needs the capacity itself
 """
 
 import base64
@@ -31,8 +32,10 @@ os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "true")
 try:
     import boto3
     from botocore.exceptions import ClientError
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.ec2.models import ec2_backends
     from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
-    from moto.ec2.models.instances import Instance
+    from moto.ec2.models.instances import Instance, StateReason
     from moto.ec2.models.nat_gateways import NatGatewayBackend
     from moto.ec2.models.security_groups import SecurityGroupRule
     from moto.elbv2.exceptions import TargetGroupNotFoundError
@@ -129,7 +132,10 @@ def prepare(url):
         iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")
         iam.create_instance_profile(InstanceProfileName=name)
         iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
-    return ec2.describe_images(Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"][0]["ImageId"]
+    image = ec2.describe_images(Filters=[{"Name": "architecture", "Values": ["x86_64"]}])["Images"][0]["ImageId"]
+    # Machines that boot from this one have the next version of Kubernetes.
+    newer = ec2.register_image(Name="node-of-the-next-version", Architecture="x86_64", RootDeviceName="/dev/sda1")["ImageId"]
+    return image, newer
 
 
 def client(service, url, region=REGION):
@@ -194,7 +200,9 @@ class Machines:
             "providerID": f"aws:///{zone}/{name}",
             "hostname": instance["PrivateDnsName"],
             "type": instance["InstanceType"],
+            "image": instance["ImageId"],
             "zone": zone,
+            "spot": instance.get("InstanceLifecycle") == "spot",
             "running": running,
             **self.started.get(name, {}),
         }
@@ -211,6 +219,18 @@ class Machines:
         for n in names:
             self.secrets.delete_secret(SecretId=n, ForceDeleteWithoutRecovery=True)
         return plain(data).decode()
+
+
+def interrupt(ids):
+    """Takes spot instances back. moto has no call for it; what AWS tells of such an instance differs from that of one that a user ends."""
+    instances = [ec2_backends[DEFAULT_ACCOUNT_ID][REGION].get_instance(i) for i in ids]
+    if any(i.lifecycle != "spot" for i in instances):
+        raise ValueError(f"one of {ids} is no spot instance, and AWS takes no other one back")
+    for instance in instances:
+        instance.terminate()
+        instance._reason = "Server.SpotInstanceTermination"
+        instance.state_reason = StateReason("Server.SpotInstanceTermination: Spot instance termination", "Server.SpotInstanceTermination")
+    return True
 
 
 def plain(data):
@@ -297,6 +317,8 @@ class Account:
         if path.startswith("/_test/end/"):
             self.machines.ec2.terminate_instances(InstanceIds=[path.removeprefix("/_test/end/")])
             return True
+        if path.startswith("/_test/interrupt/"):
+            return interrupt(path.removeprefix("/_test/interrupt/").split(","))
         return sorted(set(left(self.url, REGION)) - self.fresh)
 
 
@@ -307,11 +329,11 @@ def main():
     account.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     account.machines = Machines(account.url)
-    image = prepare(account.url)
+    image, newer = prepare(account.url)
     account.fresh = set(left(account.url, REGION))
     account.keys.clear()
     account.calls.clear()
-    print(json.dumps({"url": account.url, "region": REGION, "image": image}), flush=True)
+    print(json.dumps({"url": account.url, "region": REGION, "image": image, "newerImage": newer}), flush=True)
     sys.stdin.read()
 
 
