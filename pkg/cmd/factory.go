@@ -31,6 +31,8 @@ type factory struct {
 	args []string
 	// root is the tree of commands.
 	root *cobra.Command
+	// command is the one that runs.
+	command *cobra.Command
 	// about are the management clusters that the result or the error is about, where the command line does not name one.
 	about []string
 	flags globalFlags

@@ -11,24 +11,30 @@ import (
 )
 
 // idleRule says when flags of a command would have no effect. Such a flag on the command line is a usage error, because whoever typed it
-// expects an effect. Values from the environment and the configuration file are for many commands, so no rule is about them. --dry-run is
-// in no rule: it takes the flags of the run that it previews.
+// expects an effect. Values from the environment and the configuration file are for many commands, so no rule is about them. --dry-run
+// makes no other flag idle: it takes the flags of the run that it previews.
 type idleRule struct {
 	// commands have the rule, without the name of the program. None means every command that edits the fleet repo.
 	commands []string
 	// except are commands that edit the fleet repo and do not have the rule.
 	except []string
 	// flags have no effect unless one of needs is given, and none if one of against is given. Each of needs and against is the name of a
-	// flag, or the name and a value: provider=aws.
+	// flag, the name and a value (provider=aws), or the name and what the value does not begin with (to!=branch:).
 	flags, needs, against []string
+	// hint says what to do instead of leaving one of the flags out; "" if there is nothing else.
+	hint string
 }
 
 // idleRules are the rules of all commands. A combination that changes the meaning of a command, or that needs the fleet repo to be judged,
-// is an error of the command itself.
+// is an error of the command itself: session.RemoteFlags are the flags that need a remote.
 var idleRules = []idleRule{
 	{except: []string{"ci add"}, flags: []string{"forge"}, needs: []string{"pr"}},
 	{except: []string{"cluster transfer", "promote"}, flags: []string{"git-token-file", "ssh-key-file"}, needs: []string{"push", "pr"}},
 	{except: []string{"promote"}, flags: []string{"no-verify"}, needs: []string{"commit", "push", "pr"}},
+	{
+		commands: []string{"backup"}, flags: []string{"git-token-file", "ssh-key-file"}, against: []string{"to!=branch:"},
+		hint: "give --to branch:NAME",
+	},
 	{commands: []string{"bootstrap"}, flags: []string{"forge"}, needs: []string{"pr"}},
 	{commands: []string{"cluster detach"}, flags: []string{"kubeconfig-out"}, against: []string{"abort"}},
 	{commands: []string{"cluster remove"}, flags: []string{"kubeconfig", "context", "timeout"}, needs: []string{"wait"}},
@@ -48,6 +54,9 @@ var idleRules = []idleRule{
 	{
 		commands: []string{"promote"}, flags: []string{"skip-health", "commit", "push", "pr", "no-verify", "forge"},
 		against: []string{"status"},
+	},
+	{
+		commands: []string{"orphans"}, flags: []string{"gone", "dry-run", "yes", "git-token-file", "ssh-key-file"}, needs: []string{"delete"},
 	},
 	{commands: []string{"render"}, flags: []string{"output"}, against: []string{"output-dir"}},
 	{commands: []string{"restore"}, flags: []string{"velero-namespace"}, needs: []string{"fence-only"}},
@@ -94,15 +103,30 @@ func refuseIdle(f *factory, c *cobra.Command) error {
 			return diag.Usage("add "+others+", or leave "+flag+" out", "%s has no effect without %s", flag, others)
 		}
 		if i := slices.IndexFunc(rule.against, func(other string) bool { return isOn(c, other) }); i >= 0 {
-			against := strings.ReplaceAll(rule.against[i], "=", " ")
-			return diag.Usage("leave one of them out", "%s has no effect with --%s", flag, against)
+			hint := "leave one of them out"
+			if rule.hint != "" {
+				hint += ", or " + rule.hint
+			}
+			return diag.Usage(hint, "%s has no effect with --%s", flag, shown(c, rule.against[i]))
 		}
 	}
 	return nil
 }
 
-// isOn tells whether a flag has a value other than its default, or the value after an equals sign, wherever the value comes from.
+// shown is a flag of against as whoever gave it sees it.
+func shown(c *cobra.Command, flag string) string {
+	if name, _, other := strings.Cut(flag, "!="); other {
+		return name + " " + c.Flags().Lookup(name).Value.String()
+	}
+	return strings.ReplaceAll(flag, "=", " ")
+}
+
+// isOn tells whether a flag has a value other than its default, the value after an equals sign, or none that begins like the text after
+// "!=", wherever the value comes from.
 func isOn(c *cobra.Command, flag string) bool {
+	if name, start, other := strings.Cut(flag, "!="); other {
+		return isOn(c, name) && !strings.HasPrefix(c.Flags().Lookup(name).Value.String(), start)
+	}
 	name, value, exact := strings.Cut(flag, "=")
 	given := c.Flags().Lookup(name)
 	if given == nil || exact {
@@ -114,6 +138,17 @@ func isOn(c *cobra.Command, flag string) bool {
 // typed tells whether a flag is on the command line.
 func (f *factory) typed(c *cobra.Command, flag string) bool {
 	return isOn(c, flag) && !f.settings.FromOutside(flag)
+}
+
+// typedAmong returns those of the flags that are on the command line of the command that runs.
+func (f *factory) typedAmong(flags []string) []string {
+	var typed []string
+	for _, flag := range flags {
+		if f.typed(f.command, flag) {
+			typed = append(typed, flag)
+		}
+	}
+	return typed
 }
 
 // refuseFormat returns a usage error for an --output on the command line of a command that prints one format only. why says so. taken are
