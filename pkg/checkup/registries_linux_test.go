@@ -59,7 +59,9 @@ spec:
 	}
 
 	s, heard = open(Downloads)
-	skipped := func(told string) bool { return strings.Contains(told, "cannot be reached") && strings.Contains(told, "skipped as asked") }
+	skipped := func(told string) bool {
+		return strings.Contains(told, "cannot be reached") && strings.Contains(told, "skipped as asked")
+	}
 	if err := Registries(t.Context(), s); err != nil || !slices.ContainsFunc(heard.told, skipped) {
 		t.Errorf("%v, warnings %q", err, heard.told)
 	}
