@@ -2,23 +2,29 @@ package bundle
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// Reach asks all registries of images at once whether they answer, and returns the names of the registries. Mirrors replace registries, as
-// in Sources. Every answer counts, also one that asks for credentials, because Reach pulls no image. The error joins a contact.Error for
-// each registry that does not answer.
+// Reach asks, side by side, whether the registries of images answer, and returns the names of the registries. Mirrors replace registries,
+// as in Sources. Reach pulls nothing. Of an image with a tag or a digest, Reach asks whether the registry gives it to this machine: a
+// registry that wants other credentials is in the error. Of an image without one, any answer will do. An image that the registry does not
+// have is no error, because the pull says that better. If a registry cannot be reached, its contact.Error is in the error's tree.
 func Reach(ctx context.Context, images []string, mirrors map[string]string) (registries []string, _ error) {
-	repositories := map[string]name.Repository{}
+	asked := map[string]question{}
 	for _, image := range images {
 		full, err := FullReference(image)
 		if err != nil {
@@ -31,32 +37,47 @@ func Reach(ctx context.Context, images []string, mirrors map[string]string) (reg
 		if err != nil {
 			return nil, diag.Wrap("find the registry of image "+image, err, "")
 		}
-		if registry := parsed.Context().RegistryStr(); !slices.Contains(registries, registry) {
-			registries, repositories[registry] = append(registries, registry), parsed.Context()
+		registry, exact := parsed.Context().RegistryStr(), strings.HasSuffix(image, parsed.Identifier())
+		if before, known := asked[registry]; !known || exact && !before.exact {
+			asked[registry] = question{parsed, exact}
 		}
 	}
-	slices.Sort(registries)
-	var mu sync.Mutex
-	silent := map[string]error{}
-	var group errgroup.Group
-	for registry, repository := range repositories {
-		group.Go(func() error {
-			_, err := transport.Ping(ctx, repository.Registry, contact.Bound(roundTripper(repository), maxManifest))
-			if _, answers := errors.AsType[*transport.Error](err); answers { // the answer may be to http, after https failed
-				return nil
-			}
-			if unreached, is := errors.AsType[*contact.Error](err); is {
-				mu.Lock()
-				defer mu.Unlock()
-				silent[registry] = unreached
-			}
-			return nil
-		})
+	registries = slices.Sorted(maps.Keys(asked))
+	refused := make([]error, len(registries)) // so that all are told at once
+	var group sync.WaitGroup
+	for i, registry := range registries {
+		group.Go(func() { refused[i] = asked[registry].ask(ctx) })
 	}
-	_ = group.Wait() // silent has the errors, so that Reach returns all of them
-	var errs []error
-	for _, registry := range registries {
-		errs = append(errs, silent[registry])
+	group.Wait()
+	return registries, errors.Join(refused...)
+}
+
+// question is what Reach asks a registry for.
+type question struct {
+	image name.Reference
+	exact bool // whether the image has a tag or a digest, and not the default tag
+}
+
+// ask returns an error if the registry cannot be reached, or does not give the image to this machine.
+func (q question) ask(ctx context.Context) (err error) {
+	repository := q.image.Context()
+	if q.exact {
+		_, err = remote.Head(q.image, asking(ctx, repository)...)
+	} else {
+		_, err = transport.Ping(ctx, repository.Registry, contact.Bound(roundTripper(repository), maxManifest))
 	}
-	return registries, errors.Join(errs...)
+	if answer, answers := errors.AsType[*transport.Error](err); answers { // perhaps by http, after https had no answer
+		if q.exact && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
+			return fmt.Errorf("%s does not give the image %s to this machine: it answers %d %s",
+				repository.RegistryStr(), q.image, answer.StatusCode, http.StatusText(answer.StatusCode))
+		}
+		return nil
+	}
+	if unreached, is := errors.AsType[*contact.Error](err); is {
+		return unreached
+	}
+	if _, is := errors.AsType[*tls.CertificateVerificationError](err); is {
+		return fmt.Errorf("%s has a certificate that this machine does not trust: %w", repository.RegistryStr(), quotable(err))
+	}
+	return nil // something else answers at that address, and the pull says what is wrong with it
 }

@@ -50,7 +50,7 @@ var list = []entry{
 	{"git push", (*checks).hasRemote, (*checks).checkPush},
 	{"git deploy key", (*checks).readsByKey, (*checks).checkDeployKey},
 	{"git token for flux", (*checks).readsByToken, (*checks).checkFluxToken},
-	{"downloads", (*checks).downloads, (*checks).checkDownloads},
+	{Downloads, (*checks).downloads, (*checks).checkDownloads},
 	// init pins the images instead of checking that they are pinned.
 	{"image digests", (*checks).forDoctor, (*checks).checkImageLock},
 }

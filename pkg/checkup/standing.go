@@ -24,6 +24,9 @@ const (
 	Flux  = "flux"
 )
 
+// Downloads is the check of the servers that init downloads from.
+const Downloads = "downloads"
+
 // MayBeSkipped tells whether --skip-preflight has an effect on a check.
 func MayBeSkipped(check string) bool {
 	return !slices.Contains([]string{Fleet, Flux}, check)

@@ -13,6 +13,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
@@ -156,6 +157,14 @@ func aboutOf(result any) []string {
 	switch r := result.(type) {
 	case *change.Result:
 		return r.ManagementClusters
+	case *management.CredentialsReport:
+		var ending []string
+		for _, c := range r.Clusters {
+			if c.Error == "" && slices.ContainsFunc(c.Credentials, func(held management.Credential) bool { return held.Ends != "" }) {
+				ending = append(ending, c.Name)
+			}
+		}
+		return ending
 	case *status.Report:
 		return []string{r.Cluster.Name}
 	}

@@ -8,10 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
 const severalManagementClusters = `apiVersion: fleetctl.dev/v1alpha1
@@ -162,5 +165,20 @@ func TestEveryHintNamesTheManagementCluster(t *testing.T) {
 	}
 	if completed < 200 {
 		t.Errorf("found only %d commands", completed)
+	}
+}
+
+// The hint below the table of credentials is about the management clusters whose credentials end.
+func TestAdviceOnCredentials(t *testing.T) {
+	f := advisor(t, severalManagementClusters, "")
+	out := &strings.Builder{}
+	f.streams.Out = out
+	f.streams = f.streams.Advising(f.advise)
+	err := f.show(views.Credentials(&management.CredentialsReport{Ending: 1, Clusters: []management.ClusterCredentials{
+		{Name: "east", Credentials: []management.Credential{{Provider: "aws", Name: "A"}}},
+		{Name: "west", Credentials: []management.Credential{{Provider: "azure", Name: "B", Ends: management.EndsSoon}}},
+	}}, time.Hour))
+	if err != nil || !strings.Contains(out.String(), "run `fleetctl init --management west`.") {
+		t.Errorf("%v, printed:\n%s", err, out)
 	}
 }

@@ -56,10 +56,6 @@ func addPlaceFlag(c *cobra.Command, place *string, name string) {
 }
 
 func (o *backupOptions) complete(f *factory, _ ...string) (err error) {
-	if (o.tokenFile != "" && !f.settings.FromOutside("git-token-file") || o.Git.SSHKeyFile != "" && !f.settings.FromOutside("ssh-key-file")) &&
-		o.To != "" && !strings.HasPrefix(o.To, "branch:") {
-		return diag.Usage("leave them out, or give --to branch:NAME", "--git-token-file and --ssh-key-file have no effect with --to %s", o.To)
-	}
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ type options interface {
 // of a workflow and gives its result to a view.
 func running[O options](f *factory, o O, run func(ctx context.Context, f *factory, o O) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
+		f.command = c
 		if err := refuseIdle(f, c); err != nil {
 			return err
 		}

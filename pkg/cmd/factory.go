@@ -31,6 +31,8 @@ type factory struct {
 	args []string
 	// root is the tree of commands.
 	root *cobra.Command
+	// command is the command that runs.
+	command *cobra.Command
 	// about names the management clusters that the result or the error is about. Hints use them if the command line has no --management.
 	about []string
 	// counted is what severalManagementClusters found last.

@@ -12,23 +12,29 @@ import (
 
 // idleRule says when flags of a command would have no effect. Such a flag on the command line is a usage error, because the user who typed
 // it expects an effect. The rules ignore values from the environment and from the configuration file, which are for many commands. No rule
-// is about --dry-run: it takes the flags of the run that it previews.
+// makes a flag idle with --dry-run: it takes the flags of the run that it previews.
 type idleRule struct {
 	// commands are the commands that the rule is for, without "fleetctl". An empty list means every command that edits the fleet repo.
 	commands []string
 	// except are the commands that an empty list of commands does not mean.
 	except []string
-	// flags have no effect without one of needs, and no effect with one of against. Each of needs and against is the name of a flag, or the
-	// name and a value: provider=aws.
+	// flags have no effect without one of needs, and no effect with one of against. Each of needs and against is the name of a flag, the
+	// name and a value (provider=aws), or the name and a text that the value does not begin with (to!=branch:).
 	flags, needs, against []string
+	// hint says what to do instead of leaving one of the flags out; "" if there is nothing else.
+	hint string
 }
 
 // idleRules are the rules of all commands. A combination that changes the meaning of a command, or that needs the fleet repo to be judged,
-// is an error of the command itself.
+// is an error of the command itself: session.RemoteFlags are the flags that need a remote.
 var idleRules = []idleRule{
 	{except: []string{"ci add"}, flags: []string{"forge"}, needs: []string{"pr"}},
 	{except: []string{"cluster transfer", "promote"}, flags: []string{"git-token-file", "ssh-key-file"}, needs: []string{"push", "pr"}},
 	{except: []string{"promote"}, flags: []string{"no-verify"}, needs: []string{"commit", "push", "pr"}},
+	{
+		commands: []string{"backup"}, flags: []string{"git-token-file", "ssh-key-file"}, against: []string{"to!=branch:"},
+		hint: "give --to branch:NAME",
+	},
 	{commands: []string{"bootstrap"}, flags: []string{"forge"}, needs: []string{"pr", "create-repo"}},
 	{commands: []string{"cluster detach"}, flags: []string{"kubeconfig-out"}, against: []string{"abort"}},
 	{commands: []string{"cluster remove"}, flags: []string{"kubeconfig", "context", "timeout"}, needs: []string{"wait"}},
@@ -48,6 +54,9 @@ var idleRules = []idleRule{
 	{
 		commands: []string{"promote"}, flags: []string{"skip-health", "commit", "push", "pr", "no-verify", "forge"},
 		against: []string{"status"},
+	},
+	{
+		commands: []string{"orphans"}, flags: []string{"gone", "dry-run", "yes", "git-token-file", "ssh-key-file"}, needs: []string{"delete"},
 	},
 	{commands: []string{"render"}, flags: []string{"output"}, against: []string{"output-dir"}},
 	{commands: []string{"restore"}, flags: []string{"velero-namespace"}, needs: []string{"fence-only"}},
@@ -94,16 +103,31 @@ func refuseIdle(f *factory, c *cobra.Command) error {
 			return diag.Usage("add "+others+", or leave "+flag+" out", "%s has no effect without %s", flag, others)
 		}
 		if i := slices.IndexFunc(rule.against, func(other string) bool { return isOn(c, other) }); i >= 0 {
-			against := strings.ReplaceAll(rule.against[i], "=", " ")
-			return diag.Usage("leave one of them out", "%s has no effect with --%s", flag, against)
+			hint := "leave one of them out"
+			if rule.hint != "" {
+				hint += ", or " + rule.hint
+			}
+			return diag.Usage(hint, "%s has no effect with --%s", flag, shown(c, rule.against[i]))
 		}
 	}
 	return nil
 }
 
-// isOn tells whether a flag was set and is not false. For name=value, it tells whether the flag has this value. The value may come from the
-// command line, the environment or the configuration file.
+// shown returns a flag of against as the user typed it.
+func shown(c *cobra.Command, flag string) string {
+	if name, _, other := strings.Cut(flag, "!="); other {
+		return name + " " + c.Flags().Lookup(name).Value.String()
+	}
+	return strings.ReplaceAll(flag, "=", " ")
+}
+
+// isOn tells whether a flag was set and is not false. For name=value, it tells whether the flag has this value, and for name!=text, whether
+// the flag was set to a value that does not begin with the text. The value may come from the command line, the environment or the
+// configuration file.
 func isOn(c *cobra.Command, flag string) bool {
+	if name, start, other := strings.Cut(flag, "!="); other {
+		return isOn(c, name) && !strings.HasPrefix(c.Flags().Lookup(name).Value.String(), start)
+	}
 	name, value, exact := strings.Cut(flag, "=")
 	given := c.Flags().Lookup(name)
 	if given == nil || exact {
@@ -115,6 +139,17 @@ func isOn(c *cobra.Command, flag string) bool {
 // typed tells whether a flag is on the command line.
 func (f *factory) typed(c *cobra.Command, flag string) bool {
 	return isOn(c, flag) && !f.settings.FromOutside(flag)
+}
+
+// typedAmong returns the flags that are on the command line of this run.
+func (f *factory) typedAmong(flags []string) []string {
+	var typed []string
+	for _, flag := range flags {
+		if f.typed(f.command, flag) {
+			typed = append(typed, flag)
+		}
+	}
+	return typed
 }
 
 // refuseFormat returns a usage error for an --output on the command line that would have no effect. why says why. taken are the formats

@@ -37,7 +37,7 @@ func TestIdleRulesAreOfFlags(t *testing.T) {
 				continue
 			}
 			for _, flag := range slices.Concat(rule.flags, rule.needs, rule.against) {
-				flag, _, _ := strings.Cut(flag, "=")
+				flag = strings.TrimSuffix(strings.SplitN(flag, "=", 2)[0], "!")
 				if c.Flags().Lookup(flag) == nil && root.PersistentFlags().Lookup(flag) == nil {
 					t.Errorf("a rule is about `fleetctl %s --%s`, which does not exist", name, flag)
 				}
@@ -97,7 +97,12 @@ func TestIdleFlags(t *testing.T) {
 		"kubeconfig -o json":                                               "--output json has no effect: a kubeconfig is YAML",
 		"kubeconfig -o yaml":                                               "",
 		"cluster kubeconfig shop -o json":                                  "--output json has no effect: a kubeconfig is YAML",
-		"backup -m aws --to snapshots --ssh-key-file id":                   "have no effect with --to snapshots",
+		"backup -m aws --to snapshots --ssh-key-file id":                   "--ssh-key-file has no effect with --to snapshots",
+		"backup -m aws --to oci://r/p --git-token-file t":                  "--git-token-file has no effect with --to oci://r/p",
+		"orphans --ssh-key-file id":                                        "--ssh-key-file has no effect without --delete",
+		"orphans --git-token-file t":                                       "--git-token-file has no effect without --delete",
+		"orphans --gone mgmt":                                              "--gone has no effect without --delete",
+		"orphans --yes":                                                    "--yes has no effect without --delete",
 		"backup -m aws --to branch:snapshots --ssh-key-file id":            "",
 	} {
 		t.Run(line, func(t *testing.T) {

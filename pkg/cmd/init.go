@@ -171,6 +171,7 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 		return err
 	}
 	o.Cluster = f.flags.management
+	o.RemoteFlags = f.typedAmong(session.RemoteFlags())
 	if o.Providers, err = parseProviders(o.providers); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/reclaim"
@@ -36,9 +35,6 @@ const (
 )
 
 func (o *orphansOptions) complete(*factory, ...string) (err error) {
-	if o.remove == "" && (len(o.gone) > 0 || o.dryRun || o.yes) {
-		return diag.Usage("add --delete CLUSTER", "--gone, --dry-run and --yes are for --delete")
-	}
 	o.git.Token, err = readToken(o.tokenFile)
 	return err
 }

@@ -5,9 +5,11 @@ package converge
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
@@ -158,7 +160,15 @@ func (r *Run) StepsAround(between ...steps.Step) []steps.Step {
 }
 
 func (r *Run) chooseVersions(ctx context.Context, detail func(string)) (*resolve.Versions, error) {
-	return resolve.Choose(ctx, r.Session, detail)
+	var registries error
+	var asked sync.WaitGroup
+	asked.Go(func() { registries = checkup.Registries(ctx, r.Session) })
+	versions, err := resolve.Choose(ctx, r.Session, detail)
+	asked.Wait()
+	if err != nil {
+		return nil, err
+	}
+	return versions, registries
 }
 
 func (r *Run) readManifests(ctx context.Context, v *resolve.Versions, _ func(string)) (*resolve.Manifests, error) {

@@ -254,6 +254,7 @@ func (m *master) ofCluster() (management.Deps, session.Options, error) {
 		return m.Deps, o, nil
 	}
 	o.Dir, o.Git, o.FluxToken, o.FluxUsername, o.AgeKeyFile = m.own.Dir, m.opts.Own.Git, m.opts.Own.FluxToken, "", ""
+	o.RemoteFlags = nil // they were about the parent's fleet repo
 	repo, err := fleetrepo.Open(m.opts.Dir)
 	if err != nil {
 		return m.Deps, o, err

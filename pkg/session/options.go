@@ -25,6 +25,9 @@ type Options struct {
 	// Bundle is an offline bundle (folder or .tar.zst); with it no network is needed.
 	Bundle string
 	Git    change.Credentials
+	// RemoteFlags are those flags of RemoteFlags that are on the command line. They are refused if they have no effect. Values from the
+	// environment and the configuration file are for many fleets, so they are not among them.
+	RemoteFlags []string
 	// FluxToken may only read the fleet repo. Flux on the management cluster and on workload clusters gets it. If it is empty, each Flux
 	// keeps the token that it has. A management cluster without one gets Git.Token, and so do workload clusters if fleet.yaml agrees
 	// (spec.git.sharePushToken).

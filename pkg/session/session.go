@@ -229,6 +229,9 @@ func (s *Session) loadFleet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.refuseIdle(); err != nil {
+		return err
+	}
 	if err := s.readCA(); err != nil {
 		return err
 	}
