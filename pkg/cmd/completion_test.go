@@ -15,8 +15,8 @@ import (
 // freeText are flags with files, which a shell completes, and flags whose values only the user knows: "FLAG", or "COMMAND --FLAG" where
 // other commands complete a flag of that name. All other flags with a text complete it.
 var freeText = []string{
-	"address", "age-key-file", "branch", "bundle", "chart", "client-id", "cloud", "cloud-side", "commits-since", "crds", "dir", "etcd-releases",
-	"external-id", "file", "fleet", "flux-token-file", "flux-username", "from", "from-file", "from-literal", "generation",
+	"address", "age-key-file", "branch", "bundle", "chart", "client-id", "cloud", "cloud-side", "commits-since", "crds", "dir",
+	"etcd-releases", "external-id", "file", "fleet", "flux-token-file", "flux-username", "from", "from-file", "from-literal", "generation",
 	"git-branch", "git-ca-file", "git-token-file", "git-url", "git-username", "group", "host-kubeconfig", "image", "issuer",
 	"kubeconfig", "kubeconfig-out", "kubernetes-releases", "manifest-dir", "name", "namespace", "node-image", "object-namespace",
 	"output-dir", "output-file", "own-flux-token-file", "own-git-token-file", "own-repo", "own-ssh-key-file", "path", "programs",
