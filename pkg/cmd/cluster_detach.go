@@ -40,6 +40,7 @@ a Flux Kustomization applies without a chart is refused, because Flux would make
 		RunE:              running(f, o, runClusterDetach),
 	}
 	f.addManagement(c)
+	doesWithout(c, findsOne)
 	f.addReach(c)
 	c.Flags().StringVar(&o.KubeconfigOut, "kubeconfig-out", "", "private file for the cluster's kubeconfig (default: one in the state folder)")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would stay, and change nothing")
@@ -54,7 +55,7 @@ func (o *clusterDetachOptions) complete(f *factory, args ...string) (err error) 
 	if o.Abort && o.DryRun {
 		return errAbortDryRun
 	}
-	if o.Target, err = f.actedTarget(); err != nil {
+	if o.Target, err = f.actedTargetOf(o.Cluster); err != nil {
 		return err
 	}
 	if o.KubeconfigOut != "" {

@@ -45,6 +45,7 @@ cluster's name. After an interruption, the same command goes on.`,
 		RunE:              running(f, o, runClusterDrain),
 	}
 	f.addManagement(c)
+	doesWithout(c, findsOne)
 	f.addReach(c)
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be deleted, and change nothing")
 	c.Flags().BoolVar(&o.Cancel, "cancel", false, "resume Flux for a drained cluster")
@@ -58,7 +59,7 @@ func (o *clusterDrainOptions) complete(f *factory, args ...string) (err error) {
 	if o.Cancel && o.DryRun {
 		return diag.Usage("leave one of them out", "--cancel changes something, and --dry-run does not")
 	}
-	o.Target, err = f.actedTarget()
+	o.Target, err = f.actedTargetOf(o.Cluster)
 	return err
 }
 

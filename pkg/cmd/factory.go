@@ -194,6 +194,24 @@ func (f *factory) actedTarget() (*management.Target, error) {
 	return management.FindDeclaredToAct(f.store(), f.flags.management, dir)
 }
 
+// actedTargetOf is actedTarget for a workload cluster. Without --management it is the management cluster for which the fleet repo declares
+// the workload cluster. The fleet repo may declare the workload cluster no longer, and then it is as for other commands.
+func (f *factory) actedTargetOf(workload string) (*management.Target, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	name := f.flags.management
+	if name == "" {
+		if repo, err := f.fleetRepo(); err == nil {
+			if c, err := repo.Cluster(workload); err == nil {
+				name = c.ManagementCluster
+			}
+		}
+	}
+	return management.FindDeclaredToAct(f.store(), name, dir)
+}
+
 // completeWorkloadClusters completes the name of a workload cluster: from the fleet repo, and from the management cluster if it can be
 // reached.
 func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
