@@ -67,6 +67,13 @@ var sections = [...]section{
   exclude: [hack]`,
 	},
 	{
+		"releases",
+		`How commits are named, and whether fleetctl promote also makes a release at the forge for each tag.`,
+		`releases:
+  commits: conventional
+  forge: true`,
+	},
+	{
 		"managementClusters",
 		`The clusters that run Cluster API and Flux. fleetctl adds the core provider and the kubeadm providers if they are not
 listed. fleetctl init writes missing versions here. To upgrade, change a version here.`,
