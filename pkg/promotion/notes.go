@@ -68,14 +68,14 @@ func grouped(commits []gitrepo.Commit) string {
 		case ok && said.Type == "fix":
 			group = fixes
 		}
-		if ok && group != others {
+		if said.Breaking || c.Breaking {
+			group = breaks
+		}
+		if ok && group != others { // the heading says the type
 			subject = said.Description
 			if said.Scope != "" {
 				subject = said.Scope + ": " + subject
 			}
-		}
-		if said.Breaking || c.Breaking {
-			group = breaks
 		}
 		lines[group] = append(lines[group], line(subject, c))
 	}
