@@ -253,9 +253,7 @@ func (s *hostileServer) hostileContent(w http.ResponseWriter, r *http.Request, c
 			items = append(items, s.hostileObject(gv, kind, "demo", fmt.Sprintf("%s-%d", evil, i)))
 		}
 		metadata := map[string]any{"resourceVersion": "7"}
-		for k, v := range extra {
-			metadata[k] = v
-		}
+		maps.Copy(metadata, extra)
 		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": gv, "kind": kind + "List", "metadata": metadata, "items": items})
 	}
 }

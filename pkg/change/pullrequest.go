@@ -18,7 +18,9 @@ import (
 // twice makes one pull request.
 func propose(ctx context.Context, m *made, o Options, out *Result) error {
 	to, edit := m.to, m.edit
-	want := forge.Request{Branch: branchFor(edit.Summary), Base: to.base, Title: title(m.repo.Fleet.CommitMessage(edit.Summary)), Body: description(edit)}
+	want := forge.Request{
+		Branch: branchFor(edit.Summary), Base: to.base, Title: title(m.repo.Fleet.CommitMessage(edit.Summary)), Body: description(edit),
+	}
 	// Check this before the push, because a pushed branch without a pull request would be lost.
 	if _, err := forge.Find(ctx, to.forge, want); err != nil {
 		return err

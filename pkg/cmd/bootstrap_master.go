@@ -46,7 +46,7 @@ func (o *masterFlags) add(c *cobra.Command) {
 	fs.StringVar(&o.ownRepo, "own-repo", "",
 		"folder for a clone of the new management cluster's own repository (default: one in the state folder)")
 	fs.BoolVar(&o.own.Create, "own-create-repo", false,
-		"make the new management cluster's own repository, private and empty, if it does not exist; its token needs the right to make repositories")
+		"make the new management cluster's own repository, private and empty, if it does not exist; its token needs the right to do so")
 	fs.StringVar(&o.ownTokenFile, "own-git-token-file", "",
 		"file with the token of the new management cluster's own repository (default: the environment variable "+ownTokenVariable+")")
 	fs.StringVar(&o.ownFluxFile, "own-flux-token-file", "",

@@ -1,5 +1,5 @@
-// Package forge opens pull requests (GitLab calls them merge requests) and makes repositories and releases on GitHub, GitLab and Gitea, through each
-// forge's own Go client. It is the only package that imports those.
+// Package forge opens pull requests (GitLab calls them merge requests) and makes repositories and releases on GitHub, GitLab and Gitea,
+// through each forge's own Go client. It is the only package that imports those.
 package forge
 
 import (

@@ -19,8 +19,8 @@ func CheckRelease(o Options) error {
 	return err
 }
 
-// EnsureRelease makes a release of a tag that the forge has, with these notes in Markdown. A release that exists stays as it is. Errors name
-// the forge and the reason of its refusal.
+// EnsureRelease makes a release of a tag that the forge has, with these notes in Markdown. A release that exists stays as it is. Errors
+// name the forge and the reason of its refusal.
 func EnsureRelease(ctx context.Context, o Options, tag, notes string) (*Release, error) {
 	c, err := newClient(o, makeRelease)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // EnsureRepository makes the repository, private and empty, if it does not exist. made tells whether this call has made it. The token needs
-// the right to make repositories for the repository's owner: a user, an organization or a group. Errors name the forge and the reason of its
-// refusal.
+// the right to make repositories for the repository's owner: a user, an organization or a group. Errors name the forge and the reason of
+// its refusal.
 func EnsureRepository(ctx context.Context, o Options) (made bool, err error) {
 	c, err := newClient(o, makeRepository)
 	if err != nil {

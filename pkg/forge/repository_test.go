@@ -38,7 +38,9 @@ func TestEnsureRepository(t *testing.T) {
 					t.Errorf("%s: made %t, %v", step.path, made, err)
 				}
 			}
-			want := []forgetest.Repository{{Path: "platform/fleet", Private: true}, {Path: "platform/eu", Private: true}, {Path: "ada/mine", Private: true}}
+			want := []forgetest.Repository{
+				{Path: "platform/fleet", Private: true}, {Path: "platform/eu", Private: true}, {Path: "ada/mine", Private: true},
+			}
 			if diff := cmp.Diff(want, fake.Repositories()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -119,7 +121,9 @@ func TestEnsureRelease(t *testing.T) {
 // A forge that answers with anything at all makes no panic, and a refusal is no release.
 func TestEnsureReleaseAtAHostileForge(t *testing.T) {
 	for _, kind := range v1alpha1.ForgeTypes() {
-		for _, body := range []string{"", "null", "{}", "[]", `"x"`, "<html>", `{"html_url":"javascript:alert(1)","_links":{"self":"file:///x"}}`} {
+		for _, body := range []string{
+			"", "null", "{}", "[]", `"x"`, "<html>", `{"html_url":"javascript:alert(1)","_links":{"self":"file:///x"}}`,
+		} {
 			for _, status := range []int{http.StatusOK, http.StatusNoContent, http.StatusForbidden, http.StatusInternalServerError} {
 				said := func() (int, string) { return status, body }
 				r, err := EnsureRelease(t.Context(), answering(t, kind, said, said), "v1.0.0", "")

@@ -48,8 +48,8 @@ func Patience(ctx context.Context) time.Duration {
 // takenKey is the key of the bytes that the pages of a list have taken, in the context of their requests.
 type takenKey struct{}
 
-// leastPage is how many bytes a page takes of the limit at least. A full page of an honest list is larger. So an endless list of small pages
-// ends too.
+// leastPage is how many bytes a page takes of the limit at least. A full page of an honest list is larger. So an endless list of small
+// pages ends too.
 const leastPage = 64 << 10
 
 // inPages returns a context for the requests for all pages of one list. Together, the pages have the limit of one answer.

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
-// makeRepository makes the repository at the fleet repo's remote, if the options ask for that and it does not exist. Errors: a fleet without
-// a remote, and those of forge.EnsureRepository.
+// makeRepository makes the repository at the fleet repo's remote, if the options ask for that and it does not exist. Errors: a fleet
+// without a remote, and those of forge.EnsureRepository.
 func makeRepository(ctx context.Context, s *session.Session) error {
 	if !s.Opts.CreateRepo {
 		return nil

@@ -54,9 +54,9 @@ type Repo struct {
 // cloneFolder is the folder of the clone in the state folder of a management cluster.
 const cloneFolder = "repo"
 
-// Open clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets
-// what the fleet repo declares for it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository
-// itself, which may be empty, has to exist unless o.Create makes it. Errors are those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
+// Open clones the repository of its own of a management cluster, or brings the clone up to date. One that holds no fleet yet gets what the
+// fleet repo declares for it: a fleet.yaml, its folder, what that names, an identity, and an age key of its own. The repository itself,
+// which may be empty, has to exist unless o.Create makes it. Errors are those of fleetrepo's OwnRepo and of gitrepo's Clone and Sync.
 func Open(ctx context.Context, deps management.Deps, o Options) (*Repo, error) {
 	from, err := fleetrepo.Open(o.Dir)
 	if err != nil {

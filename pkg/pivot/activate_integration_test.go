@@ -43,8 +43,8 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 	}
 }
 
-// A run that was killed after its last change of the fleet repo has printed nothing: the same command says what it did. A management cluster
-// that never was a standby is refused.
+// A run that was killed after its last change of the fleet repo has printed nothing: the same command says what it did. A management
+// cluster that never was a standby is refused.
 func TestStandbyThatTookOverBefore(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

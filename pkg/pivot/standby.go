@@ -72,9 +72,9 @@ func lookStandby(ctx context.Context, s *session.Session) (*kube.Client, *handov
 	return there.Client, journal, err
 }
 
-// tookOverBefore is the result of an activation that ended before: fleet.yaml no longer declares a standby, and the journal says from whom it
-// took over. It is nil for any other management cluster. A run that is killed after its last change of the fleet repo has printed no result,
-// so the same command prints it.
+// tookOverBefore is the result of an activation that ended before: fleet.yaml no longer declares a standby, and the journal says from whom
+// it took over. It is nil for any other management cluster. A run that is killed after its last change of the fleet repo has printed no
+// result, so the same command prints it.
 func tookOverBefore(ctx context.Context, s *session.Session) *ActivateResult {
 	if s.NewFleet || s.StandbyOf != "" || s.HostErr != nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
-// notes returns the release notes of a tag at this commit: the commits since the tag before, grouped if the fleet has a convention for their
-// subjects.
+// notes returns the release notes of a tag at this commit: the commits since the tag before, grouped if the fleet has a convention for
+// their subjects.
 func (p *run) notes(ctx context.Context, tag, at string) (string, error) {
 	before := gitrepo.Tag{}
 	v, _ := p.version(tag)

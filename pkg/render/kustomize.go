@@ -42,7 +42,7 @@ func (s buildSpec) perFile() bool {
 		!slices.ContainsFunc(s.Patches, func(p kustomize.Patch) bool { return p.Target == nil })
 }
 
-// builds builds folders. It builds each folder once, even if several Kustomizations apply it.
+// builds keeps the built folders. It builds each folder once, even if several Kustomizations apply it.
 type builds struct {
 	repo  *repo
 	cache cache

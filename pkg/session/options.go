@@ -46,8 +46,8 @@ type Options struct {
 	MergeKubeconfig string
 	// NoCommands forbids running commands that the fleet repo names, and sending tokens to a server that only the fleet repo names.
 	NoCommands bool
-	// CreateRepo makes the repository at the remote, private and empty, if it does not exist. Forge is the kind of forge there, and goes into a
-	// new fleet.yaml. Default: the forge that fleet.yaml declares, or that the host's name suggests.
+	// CreateRepo makes the repository at the remote, private and empty, if it does not exist. Forge is the kind of forge there, and goes into
+	// a new fleet.yaml. Default: the forge that fleet.yaml declares, or that the host's name suggests.
 	CreateRepo bool
 	Forge      v1alpha1.ForgeType
 	// TakeOverFlux points a Flux that follows something else at the fleet repo. Objects that it applied before stay.

@@ -128,8 +128,8 @@ func register(ctx context.Context, c *kube.Client, m machine, d *bootData) error
 			{Type: corev1.NodeExternalIP, Address: m.Address},
 		}
 		node.Status.NodeInfo = corev1.NodeSystemInfo{
-			KubeletVersion: cmp.Or(m.Version, kubernetesVersion), OperatingSystem: "linux", Architecture: "amd64", ContainerRuntimeVersion: "none://0",
-			MachineID: m.ID,
+			KubeletVersion: cmp.Or(m.Version, kubernetesVersion), OperatingSystem: "linux", Architecture: "amd64",
+			ContainerRuntimeVersion: "none://0", MachineID: m.ID,
 		}
 	})
 }

@@ -38,14 +38,14 @@ type ConventionalCommit struct {
 	Breaking bool
 }
 
-// ParseConventionalCommit reads the first line of a commit's message. ok is false if it does not follow the convention. Upper and lower case
-// of the type do not matter. The line that `git revert` writes counts as a commit of the type revert.
+// ParseConventionalCommit reads the first line of a commit's message. ok is false if it does not follow the convention. Upper and lower
+// case of the type do not matter. The line that `git revert` writes counts as a commit of the type revert.
 func ParseConventionalCommit(subject string) (c ConventionalCommit, ok bool) {
 	if strings.HasPrefix(subject, `Revert "`) && strings.HasSuffix(subject, `"`) {
 		return ConventionalCommit{Type: "revert", Description: subject}, true
 	}
 	parts := conventional.FindStringSubmatch(subject)
-	if parts == nil || !slices.Contains(CommitTypes(), strings.ToLower(parts[1])) {
+	if len(parts) == 0 || !slices.Contains(CommitTypes(), strings.ToLower(parts[1])) {
 		return ConventionalCommit{}, false
 	}
 	return ConventionalCommit{

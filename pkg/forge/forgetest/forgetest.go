@@ -1,4 +1,5 @@
-// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests and new repositories need them. Real forges may do more.
+// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests and new repositories need them. Real
+// forges may do more.
 package forgetest
 
 import (
