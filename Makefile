@@ -155,7 +155,7 @@ e2e-embedded-first: build bundle-embedded
 
 .PHONY: e2e-embedded-second
 e2e-embedded-second: build bundle-embedded gitea
-	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestStandby|TestQuickstart|TestKills)$$|/^kind$$')
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestStandby|TestRepositoryIsMade|TestQuickstart|TestKills)$$|/^kind$$')
 
 .PHONY: e2e-embedded-third
 e2e-embedded-third: build bundle-embedded
