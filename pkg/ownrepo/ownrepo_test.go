@@ -1,6 +1,7 @@
 package ownrepo
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownrepo/ownrepotest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -33,6 +35,11 @@ func TestOpenOwnRepo(t *testing.T) {
 	if _, err := Open(t.Context(), deps, Options{Dir: dir, Cluster: "eu", At: t.TempDir()}); err == nil ||
 		!strings.Contains(diag.Hint(err), "--own-git-token-file") && !strings.Contains(err.Error(), "401") {
 		t.Errorf("without a token: %v (%s)", err, diag.Hint(err))
+	}
+	asked := o
+	asked.Create = true // and nothing tells which forge has it
+	if _, err := Open(t.Context(), deps, asked); !errors.Is(err, forge.ErrUnknownForge) {
+		t.Errorf("asked to make it: %v", err)
 	}
 	own, err := Open(t.Context(), deps, o)
 	if err != nil {
