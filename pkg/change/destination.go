@@ -248,13 +248,21 @@ func newDestination(repo *fleetrepo.Repo, git *gitrepo.Repo, o Options) (*destin
 	if !o.PullRequest {
 		return to, nil
 	}
-	remote, err := v1alpha1.Git{URL: url}.ParseURL()
-	if err != nil {
+	if to.forge, err = o.ForgeOf(repo, url, to.auth); err != nil {
 		return nil, err
 	}
 	to.base = base
-	to.forge = forge.Options{Type: cmp.Or(o.Forge, repo.Fleet.Spec.Git.Forge), Remote: remote, Token: o.Git.Token, CA: to.auth.CA}
 	return to, forge.Check(to.forge)
+}
+
+// ForgeOf returns what pkg/forge needs for the repository at url, the remote of the fleet repo. It makes no connection. The error says that
+// url is no address of a repository.
+func (o Options) ForgeOf(repo *fleetrepo.Repo, url string, auth gitrepo.Auth) (forge.Options, error) {
+	remote, err := v1alpha1.Git{URL: url}.ParseURL()
+	if err != nil {
+		return forge.Options{}, err
+	}
+	return forge.Options{Type: cmp.Or(o.Forge, repo.Fleet.Spec.Git.Forge), Remote: remote, Token: o.Git.Token, CA: auth.CA}, nil
 }
 
 // push pushes the edit to the checked out branch.

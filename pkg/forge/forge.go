@@ -126,20 +126,23 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	return made.linked(o.Remote), nil
 }
 
-// linked is p with an address that can be shown, opened and put into a command. The forge may give any text; what is no address of a page
-// becomes the repository's.
+// linked is p with the address that pageAt returns.
 func (p *PullRequest) linked(remote *url.URL) *PullRequest {
-	const most = 2000
-	if p == nil {
-		return nil
+	if p != nil {
+		p.URL = pageAt(remote, p.URL)
 	}
-	u, err := url.Parse(p.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(p.URL) > most {
-		p.URL = web(remote) + strings.TrimSuffix(remote.EscapedPath(), ".git")
-		return p
-	}
-	p.URL = u.String()
 	return p
+}
+
+// pageAt returns an address that can be shown, opened and put into a command. The forge may give any text; what is no address of a page
+// becomes the repository's.
+func pageAt(remote *url.URL, address string) string {
+	const most = 2000
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(address) > most {
+		return web(remote) + strings.TrimSuffix(remote.EscapedPath(), ".git")
+	}
+	return u.String()
 }
 
 // search reads pages of a list, each with size entries, until page finds the pull request. It returns nil if no page has it. page must
@@ -269,7 +272,7 @@ func explain(op string, err error, token string, hints map[int]string) error {
 		case status.status == http.StatusTooManyRequests:
 			hint = "the forge takes no more requests for now: run the same command again in some minutes"
 		case status.status >= http.StatusInternalServerError:
-			hint = "the forge, or a proxy before it, has a problem: run the same command again in a moment; the branch that was pushed stays"
+			hint = "the forge, or a proxy before it, has a problem: run the same command again in a moment; what was pushed stays"
 		}
 	}
 	if refused, ok := errors.AsType[*sameorigin.Error](err); ok {

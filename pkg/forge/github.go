@@ -3,6 +3,7 @@ package forge
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/google/go-github/v82/github"
@@ -79,7 +80,7 @@ func (g *gitHub) make(ctx context.Context) error {
 }
 
 func (g *gitHub) released(ctx context.Context, tag string) (*Release, error) {
-	there, response, err := g.client.Repositories.GetReleaseByTag(ctx, g.owner, g.name, pathOf(tag))
+	there, response, err := g.client.Repositories.GetReleaseByTag(ctx, g.owner, g.name, url.PathEscape(tag))
 	return absent(gitHubStatus(response), err, &Release{URL: there.GetHTMLURL()})
 }
 

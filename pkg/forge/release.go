@@ -3,7 +3,6 @@ package forge
 import (
 	"context"
 	"net/http"
-	"net/url"
 )
 
 // Release is a release of a tag.
@@ -41,7 +40,7 @@ func EnsureRelease(ctx context.Context, o Options, tag, notes string) (*Release,
 			http.StatusNotFound:     "check the URL, and that the token may write releases of this repository",
 		})
 	}
-	there.URL = o.linkTo(there.URL)
+	there.URL = pageAt(o.Remote, there.URL)
 	return there, nil
 }
 
@@ -55,12 +54,3 @@ func absent(status int, err error, there *Release) (*Release, error) {
 	}
 	return there, nil
 }
-
-// linkTo is an address that the forge gave for a page, or the repository's if that is none.
-func (o Options) linkTo(address string) string {
-	p := PullRequest{URL: address}
-	return p.linked(o.Remote).URL
-}
-
-// pathOf escapes a tag for a path.
-func pathOf(tag string) string { return url.PathEscape(tag) }

@@ -1,7 +1,6 @@
 package promotion
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -108,12 +107,7 @@ func (p *run) forgeOptions() (forge.Options, error) {
 	if err != nil {
 		return forge.Options{}, err
 	}
-	remote, err := v1alpha1.Git{URL: url}.ParseURL()
-	if err != nil {
-		return forge.Options{}, err
-	}
-	o := p.opts.Change
-	return forge.Options{Type: cmp.Or(o.Forge, p.repo.Fleet.Spec.Git.Forge), Remote: remote, Token: o.Git.Token, CA: p.auth.CA}, nil
+	return p.opts.Change.ForgeOf(p.repo, url, p.auth)
 }
 
 // publish makes the release of a new tag at the forge. The newest tag gets its release, too, if an earlier run did not come so far. Older

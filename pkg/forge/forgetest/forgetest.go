@@ -1,5 +1,5 @@
-// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests and new repositories need them. Real
-// forges may do more.
+// Package forgetest fakes the APIs of GitHub, GitLab and Gitea, as documented, as far as pull requests, new repositories and releases need
+// them. Real forges may do more.
 package forgetest
 
 import (
@@ -32,7 +32,7 @@ type Repository struct {
 	Private bool
 }
 
-// Forge keeps repositories, and the pull requests of platform/fleet.
+// Forge keeps repositories, and the pull requests and releases of platform/fleet.
 type Forge struct {
 	token string
 
