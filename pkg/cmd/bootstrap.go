@@ -56,6 +56,7 @@ time; 130 interrupted. After every exit code, you can run bootstrap again.`,
 	}
 	o.addFlags(f, c)
 	c.Flags().StringVar(&b.PivotTo, "pivot-to", "", "workload cluster that becomes the management cluster, NAME or NAMESPACE/NAME")
+	addKeepCredentials(c, &b.KeepCredentials)
 	c.Flags().BoolVar(&b.SourceIsGone, "source-is-gone", false,
 		"the machine of an earlier run is gone, and so is every management cluster that had its clusters: go on from the newest snapshot, "+
 			"or from Git")

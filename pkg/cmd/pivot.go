@@ -34,7 +34,8 @@ fleetctl installs the same providers and Flux at the target, and that Flux fetch
 fences the source, copies the objects of all namespaces with their status, and compares both sides. With server-side
 dry runs, it tests what the target's Flux would do: the pivot stops if the API server refuses an object, or if Flux
 would delete one. Then a single write hands the work over. Only after this write does the target start to act, and only
-then are the objects removed from the source.
+then are the objects removed from the source. On a target in AWS, it then takes the static AWS credentials off the
+target, if the provider reaches AWS without them: by the role of the machines. --keep-credentials leaves them there.
 
 You can interrupt the command at any moment. A journal on both sides records the phase. Run the same command again, on
 any machine that reaches either side, and it goes on from there. After the hand-over it goes on even if the source is
@@ -64,8 +65,15 @@ Exit codes: 0 the target has taken over; 3 something was not ready in time, run 
 	c.Flags().BoolVar(&p.WithoutTarget, "without-target", false, "with --abort: the target is gone, so remove nothing there")
 	c.Flags().BoolVar(&p.SourceIsGone, "source-is-gone", false,
 		"with --abort: the source is gone, and will never act again: remove from the target what the hand-over has made there")
+	addKeepCredentials(c, &p.KeepCredentials)
 	c.Flags().BoolVar(&p.DryRun, "dry-run", false, "show what would be handed over, and change nothing")
 	return c
+}
+
+// addKeepCredentials defines the flag of the commands that hand work over to a cluster in a cloud.
+func addKeepCredentials(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "keep-credentials", false,
+		"leave the providers' credentials on the target; without it, a provider in its own cloud loses the one that the machines' role replaces")
 }
 
 func (o *pivotOptions) complete(f *factory, _ ...string) error {

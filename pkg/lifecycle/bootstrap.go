@@ -35,6 +35,8 @@ type BootstrapOptions struct {
 	// SourceIsGone says that the management cluster of the snapshots is gone, and will never act again. Bootstrap then
 	// continues from its newest snapshot.
 	SourceIsGone bool
+	// KeepCredentials leaves all credentials of the providers on the cluster that takes over.
+	KeepCredentials bool
 	// ClustersTimeout bounds the wait for the declared clusters; 0 is DefaultClustersTimeout.
 	ClustersTimeout time.Duration
 	// SupportFile is the file for the support bundle of a failed run; empty: a file in the state folder.
@@ -136,8 +138,10 @@ type clustersThere struct{}
 
 func newBootstrap(s *session.Session, o BootstrapOptions) *bootstrap {
 	init := converge.NewRun(s)
+	move := pivot.NewMove(init, o.PivotTo)
+	move.KeepCredentials = o.KeepCredentials
 	return &bootstrap{
-		session: s, opts: o, init: init, move: pivot.NewMove(init, o.PivotTo), clusters: steps.NewValue[clustersThere]("the declared clusters"),
+		session: s, opts: o, init: init, move: move, clusters: steps.NewValue[clustersThere]("the declared clusters"),
 		result: &BootstrapResult{
 			FormatVersion: "1", Outcome: "failed", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name,
 			Clusters: []ClusterResult{}, Leftovers: []string{},

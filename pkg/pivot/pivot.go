@@ -34,6 +34,7 @@ const (
 	stepTargetNamed     = "name the target in the fleet repo"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	StepAsBefore        = "wait until the clusters are as they were"
+	stepWithdraw        = "take the bootstrap credentials off the target"
 )
 
 // Move hands the work of a management cluster to another cluster, which may be one of its workload clusters. It changes the objects on both
@@ -46,6 +47,8 @@ type Move struct {
 	// to is the workload cluster that takes over, or the name that fleetctl has given to the cluster of toKubeconfig.
 	to           string
 	toKubeconfig []byte
+	// KeepCredentials leaves all credentials of the providers on the target.
+	KeepCredentials bool
 	// Look sets these fields before the steps begin. Under is the journal of the hand-over that is under way, or nil. Gone says that the
 	// source is gone. source is the client of the source, or nil.
 	Under  *handover.Journal
@@ -114,6 +117,11 @@ func (p *Move) Steps(after string) []steps.Step {
 		{
 			Name: StepAsBefore, Needs: []string{stepTargetSynced}, Work: steps.Do2(p.waitAsBefore, p.Target, p.report), Timeout: 15 * time.Minute,
 			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
+		},
+		{
+			Name: stepWithdraw, Needs: []string{StepAsBefore},
+			Work: steps.Do4(p.withdraw, p.Target, p.init.Manifests, p.init.Endpoint, p.init.Pushed), Timeout: 15 * time.Minute,
+			Hint: "the target has taken over; `fleetctl init` gives the providers there the credentials that fleet.yaml names",
 		},
 	}
 }

@@ -41,6 +41,8 @@ type MoveOptions struct {
 	Abort, WithoutTarget, DryRun bool
 	// SourceIsGone is the user's word that the source no longer runs. Abort then undoes the hand-over at the target alone.
 	SourceIsGone bool
+	// KeepCredentials leaves all credentials of the providers on the target.
+	KeepCredentials bool
 }
 
 // MoveResult is what Pivot did, or what it would do.
@@ -71,6 +73,7 @@ func Pivot(ctx context.Context, deps management.Deps, o MoveOptions) (*MoveResul
 		}
 	}
 	p := NewMove(converge.NewRun(s), o.To)
+	p.KeepCredentials = o.KeepCredentials
 	if o.ToKubeconfig != "" {
 		if p.toKubeconfig, err = hosts.Kubeconfig(o.ToKubeconfig, ""); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
 	"github.com/fleetctl/fleetctl/pkg/cloud/vsphere"
@@ -91,7 +92,7 @@ func (s site) failed(region, text, hint string) []orphans.CloudReport {
 func (s site) credential(ctx context.Context, name string) (string, error) {
 	variable := v1alpha1.Variable{Name: name}
 	for _, v := range s.provider.Variables {
-		if v.Name == name {
+		if v.Name == name && !withdrawn(s.provider.Name, v) {
 			variable = v
 		}
 	}
@@ -108,6 +109,13 @@ func (s site) credential(ctx context.Context, name string) (string, error) {
 	}
 	value, err := variables.Value(ctx, variable, s.options.Dir, s.deps.Inputs())
 	return variables.Encoded(variable, value), err
+}
+
+// withdrawn tells whether a provider runs without its credential, so that its value in fleet.yaml gives access to nothing.
+func withdrawn(provider string, v v1alpha1.Variable) bool {
+	return v.Value != nil && slices.ContainsFunc(credentials.AllReplaceable(), func(r credentials.Replaceable) bool {
+		return r.Provider == provider && r.Variable == v.Name && r.None == *v.Value
+	})
 }
 
 func openAWS(ctx context.Context, s site) ([]account, []orphans.CloudReport) {

@@ -181,6 +181,22 @@ func Do3[A, B, C any](
 	return w
 }
 
+// Do4 is work that takes four values.
+func Do4[A, B, C, D any](
+	run func(ctx context.Context, a A, b B, c C, d D, detail func(string)) error,
+	fromA Input[A], fromB Input[B], fromC Input[C], fromD Input[D],
+) Work {
+	w := Do3(func(ctx context.Context, a A, b B, c C, detail func(string)) error {
+		d, err := fromD.take()
+		if err != nil {
+			return err
+		}
+		return run(ctx, a, b, c, d, detail)
+	}, fromA, fromB, fromC)
+	w.taking(fromD.source())
+	return w
+}
+
 // Make is work that makes a value, the result of run. If run returns a NothingToDo, it also returns the value.
 func Make[T any](to *Value[T], run func(ctx context.Context, detail func(string)) (T, error)) Work {
 	return Do(func(ctx context.Context, detail func(string)) error { return keep(to)(run(ctx, detail)) }).Telling(to)

@@ -75,7 +75,7 @@ func newOnAWS(t *testing.T, name string) *onAWS {
 func newOnAWSThatBoots(t *testing.T, name string) *onAWS {
 	t.Helper()
 	aws := newAWS(t)
-	b := newBooter(t, aws.machines, nil)
+	b := newBooter(t, aws.machines, nil, nil)
 	a := onSimulator(t, aws, name)
 	a.booter = b
 	return a
@@ -85,7 +85,9 @@ func newOnAWSThatBoots(t *testing.T, name string) *onAWS {
 func newOnAWSThatWorks(t *testing.T, name string) *onAWS {
 	t.Helper()
 	aws := newAWS(t)
-	b := newBooter(t, aws.machines, registry(t))
+	b := newBooter(t, aws.machines, registry(t), map[string]string{
+		"AWS_ENDPOINT_URL": aws.URL, "AWS_EC2_METADATA_SERVICE_ENDPOINT": aws.URL,
+	})
 	a := onSimulator(t, aws, name)
 	a.booter = b
 	return a

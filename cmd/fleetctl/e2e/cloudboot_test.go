@@ -49,6 +49,8 @@ type booter struct {
 	list   func(ctx context.Context) ([]machine, error)
 	images *imagestore.Store
 	done   chan struct{}
+	// environment is what leads a provider on the machines to their cloud.
+	environment map[string]string
 
 	// What follows belongs to the goroutine of run.
 	machines map[string]*booted
@@ -86,13 +88,15 @@ type bootedCluster struct {
 }
 
 // newBooter boots the machines that list tells of until the test ends. store, if not nil, has the images of what runs on them.
-func newBooter(t *testing.T, list func(ctx context.Context) ([]machine, error), store *imagestore.Store) *booter {
+func newBooter(
+	t *testing.T, list func(ctx context.Context) ([]machine, error), store *imagestore.Store, environment map[string]string,
+) *booter {
 	t.Helper()
 	if os.Getenv(envPrograms) == "" {
 		t.Fatalf("%s does not name the folder with etcd and kube-apiserver: run this test with `make e2e-clouds`", envPrograms)
 	}
 	b := &booter{
-		t: t, dir: t.TempDir(), list: list, images: store, done: make(chan struct{}),
+		t: t, dir: t.TempDir(), list: list, images: store, done: make(chan struct{}), environment: environment,
 		machines: map[string]*booted{}, clusters: map[string]*bootedCluster{}, said: map[string]string{},
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // that of t ends before its cleanups, which need the machines
@@ -196,7 +200,7 @@ func (b *booter) newCluster(ctx context.Context, m machine, d *bootData) (*boote
 	if b.images == nil {
 		return c, nil
 	}
-	if c.pods, err = newPods(ctx, filepath.Join(b.dir, "pods-"+m.ID), b.images); err != nil {
+	if c.pods, err = newPods(ctx, filepath.Join(b.dir, "pods-"+m.ID), b.images, b.environment); err != nil {
 		balancer.close()
 	}
 	return c, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // pivotOnAWS is a fleet in a simulated AWS whose management cluster is to be one of its own clusters there.
@@ -23,10 +24,15 @@ type pivotOnAWS struct {
 	// What AWS had, and how often it had made each kind of thing, when the clusters were there and nothing had changed hands.
 	before []string
 	made   map[string]int
+	// keyUses counts how often the key of the bootstrap was used by then.
+	keyUses int
 }
 
 // platform becomes the management cluster, undoer takes it down in the end.
 const platform, undoer = "platform", "e2e-undoer"
+
+// roleKey is the access key that the simulator gives each machine for its role.
+const roleKey = "test-key"
 
 // TestAWSPivot: one command in a pipeline makes the permanent management cluster in AWS by way of an ephemeral one, which goes. The
 // provider then runs in the cloud on machines that it manages itself: it makes nothing a second time, and a commit scales clusters through
@@ -37,6 +43,7 @@ func TestAWSPivot(t *testing.T) {
 		{"a fleet repo with two clusters in AWS, and no management cluster", p.declaresFleet},
 		{"bootstrap makes them, hands over to one of them, and ends the ephemeral host", p.bootstraps},
 		{"nothing is there twice, and nothing was made twice", p.hasNothingTwice},
+		{"the key of the bootstrap is off the permanent one, and fleet.yaml says so", p.hasNoKey},
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},
@@ -162,11 +169,30 @@ func (p *pivotOnAWS) hasMachinesEach(t *testing.T, workers int) {
 	}
 }
 
+// hasNoKey requires that the provider works with what its machine's role gives, and that no later run gives the key back.
+func (p *pivotOnAWS) hasNoKey(t *testing.T) {
+	secret, err := p.mgmt.SecretValue(t.Context(), kube.Key{Namespace: "capa-system", Name: "capa-manager-bootstrap-credentials"}, "credentials")
+	if err != nil || strings.TrimSpace(string(secret)) != "" {
+		t.Errorf("the Secret has %d bytes: %v", len(secret), err)
+	}
+	if file := p.server.File(t, "main", "fleet.yaml"); !strings.Contains(file, "AWS_B64ENCODED_CREDENTIALS") ||
+		!strings.Contains(file, "value: Cg==") {
+		t.Errorf("fleet.yaml does not say so:\n%s", file)
+	}
+	if p.aws.uses(t, roleKey) == 0 {
+		t.Error("nobody has asked with what the role gives")
+	}
+	p.keyUses = p.aws.uses(t, firstKey)
+}
+
 func (p *pivotOnAWS) scalesBoth(t *testing.T) {
 	for _, name := range []string{platform, "shop"} {
 		p.ok("pool", "scale", name, "general", "--replicas", "2", "--push")
 	}
 	p.hasMachinesEach(t, 2)
+	if now := p.aws.uses(t, firstKey); now != p.keyUses {
+		t.Errorf("the key of the bootstrap was used %d times, and %d times before: somebody has it still", now, p.keyUses)
+	}
 	if now := p.aws.made(t); now["RunInstances"] != p.made["RunInstances"]+2 || now["CreateVpc"] != p.made["CreateVpc"] {
 		t.Errorf("AWS has made %v, and had made %v before", now, p.made)
 	}

@@ -4,15 +4,25 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -51,6 +61,8 @@ type pods struct {
 	dir   string
 	store *imagestore.Store
 	proxy *egress.Proxy
+	// environment is what a provider finds here as the machines of a real cloud find their cloud: by the network.
+	environment map[string]string
 
 	cancel context.CancelFunc
 	all    sync.WaitGroup
@@ -63,11 +75,11 @@ type pods struct {
 const egressSocket = "egress.sock"
 
 // newPods begins with the way to Services, which the first API server needs.
-func newPods(ctx context.Context, dir string, store *imagestore.Store) (*pods, error) {
+func newPods(ctx context.Context, dir string, store *imagestore.Store, environment map[string]string) (*pods, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	p := &pods{dir: dir, store: store}
+	p := &pods{dir: dir, store: store, environment: environment}
 	config, err := egress.Config(p.path(egressSocket))
 	if err != nil {
 		return nil, err
@@ -105,7 +117,52 @@ func (p *pods) run(ctx context.Context, config *rest.Config) error {
 	before := p.cancel
 	p.cancel = func() { stop(); before() }
 	p.all.Go(func() { p.note(r.Run(ctx)) })
+	if len(p.environment) > 0 {
+		clients, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		p.all.Go(func() { p.leadsToCloud(ctx, clients) })
+	}
 	return nil
+}
+
+// leadsToCloud gives the provider of AWS the environment, whenever there is one that lacks it.
+func (p *pods) leadsToCloud(ctx context.Context, clients *kubernetes.Clientset) {
+	var variables []corev1.EnvVar
+	for _, name := range slices.Sorted(maps.Keys(p.environment)) {
+		variables = append(variables, corev1.EnvVar{Name: name, Value: p.environment[name]})
+	}
+	deployments := clients.AppsV1().Deployments("capa-system")
+	for ctx.Err() == nil {
+		changes, err := deployments.Watch(ctx, metav1.ListOptions{})
+		if err != nil { // the API server of the first machine starts, or ends
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+			continue
+		}
+		for change := range changes.ResultChan() {
+			d, ok := change.Object.(*appsv1.Deployment)
+			if !ok || change.Type == apiwatch.Deleted || has(d.Spec.Template.Spec.Containers[0].Env, variables) {
+				continue
+			}
+			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"name": d.Spec.Template.Spec.Containers[0].Name, "env": variables}},
+			}}}})
+			if err == nil {
+				_, err = deployments.Patch(ctx, d.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+			}
+			if err != nil && ctx.Err() == nil {
+				p.note(fmt.Errorf("lead %s to its cloud: %w", d.Name, err))
+			}
+		}
+	}
+}
+
+func has(all, wanted []corev1.EnvVar) bool {
+	return !slices.ContainsFunc(wanted, func(v corev1.EnvVar) bool { return !slices.Contains(all, v) })
 }
 
 // resolve finds what an API server asks for: a machine's kubelet, or the process behind a Service.

@@ -47,7 +47,7 @@ func newInTwoClouds(t *testing.T, name string) *inTwoClouds {
 	t.Helper()
 	store := registry(t)
 	aws := newAWS(t)
-	b := newBooter(t, aws.machines, store)
+	b := newBooter(t, aws.machines, store, nil)
 	c := &inTwoClouds{vsphere: newVSphere(t, store), server: gittest.NewHTTPS(t, gittest.Options{})}
 	c.aws = onSimulator(t, aws, name)
 	c.aws.booter = b

@@ -71,7 +71,7 @@ func newVSphere(t *testing.T, store *imagestore.Store) *onVSphere {
 	t.Helper()
 	v := &onVSphere{vsphere: &simulatedVSphere{}}
 	simulate(t, "vSphere", exec.Command(os.Getenv(envVSphere)), v.vsphere)
-	newBooter(t, v.vsphere.machines, store)
+	newBooter(t, v.vsphere.machines, store, nil)
 	t.Setenv("VSPHERE_USERNAME", v.vsphere.Username)
 	t.Setenv("VSPHERE_PASSWORD", v.vsphere.Password)
 	return v

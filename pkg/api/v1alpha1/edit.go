@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,15 +58,64 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 		addField(item, "type", textNode(string(providerType)))
 	}
 	addField(item, "version", textNode(version))
+	return appendItem(src, at, item)
+}
+
+// SetVariableValue returns src, a fleet.yaml, with a value in clear for a variable of a provider of the management cluster mgmt, which may be
+// "" if there is only one. The value replaces the variable's source. It adds the variable if the provider does not list it. All other bytes
+// stay as they are. It is an error if fleet.yaml does not list the provider. The other errors are those of Decode, ManagementCluster and
+// Set.
+func SetVariableValue(src []byte, mgmt string, providerType ProviderType, providerName, variable, value string) ([]byte, error) {
+	fleet, err := Decode(FileName, src)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := fleet.ManagementCluster(mgmt)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(cluster.Providers, func(p Provider) bool {
+		return p.Name == providerName && p.effectiveType() == providerType
+	})
+	if i < 0 {
+		return nil, diag.Errorf("write it into the file yourself", "%s does not list the provider %s", FileName, providerName)
+	}
+	at := itemPath(fleet.pathOf(cluster)+".providers", i) + ".variables"
+	there := cluster.Providers[i].Variables
+	j := slices.IndexFunc(there, func(v Variable) bool { return v.Name == variable })
+	if j < 0 {
+		item := &yaml.Node{Kind: yaml.MappingNode}
+		addField(item, "name", textNode(variable))
+		addField(item, "value", textNode(value))
+		return appendItem(src, at, item)
+	}
+	at = itemPath(at, j)
+	changed, err := Set(src, at+".value", value)
+	for _, source := range []string{"env", "file", "stdin", "command", "vault", "base64"} {
+		if err != nil {
+			return nil, err
+		}
+		changed, err = removeAt(changed, at+"."+source)
+	}
+	return changed, err
+}
+
+func removeAt(src []byte, path string) ([]byte, error) {
+	steps, err := yamledit.ParsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := yamledit.Remove(src, 0, steps)
+	return changed, diag.Wrap("remove "+path, err, "remove it from the file yourself")
+}
+
+func appendItem(src []byte, at string, item *yaml.Node) ([]byte, error) {
 	steps, err := yamledit.ParsePath(at)
 	if err != nil {
 		return nil, err
 	}
 	changed, err := yamledit.Append(src, 0, steps, item)
-	if err != nil {
-		return nil, diag.Wrap("add to "+at, err, "write it into the file yourself")
-	}
-	return changed, nil
+	return changed, diag.Wrap("add to "+at, err, "write it into the file yourself")
 }
 
 // SetCertManagerVersion returns src, a fleet.yaml, with another version of cert-manager for the management cluster mgmt, which may be "" if

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"bytes"
+	"encoding/base64"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -191,9 +193,12 @@ func isVariableName(s string) bool {
 }
 
 // LooksSecret guesses whether a variable is a secret: from its name, or from a value in the form of a well-known credential. An empty value
-// is not a secret.
+// is not a secret, and neither is an empty one in base64: it says that a provider gets no credential.
 func LooksSecret(name, value string) bool {
 	if strings.TrimSpace(value) == "" {
+		return false
+	}
+	if raw, err := base64.StdEncoding.DecodeString(value); err == nil && len(bytes.TrimSpace(raw)) == 0 {
 		return false
 	}
 	for _, prefix := range []string{"-----BEGIN ", "AKIA", "ASIA", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "AGE-SECRET-KEY-", "eyJ"} {
