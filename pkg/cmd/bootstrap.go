@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -71,6 +72,9 @@ time; 130 interrupted. After every exit code, you can run bootstrap again.`,
 
 func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
 	f.streams.InTerminal = false // ask no questions in a pipeline
+	if o.bootstrap.KeepCredentials && o.bootstrap.PivotTo == "" {
+		return diag.Usage("leave it out, or add --pivot-to", "--keep-credentials is for the cluster that takes over, and nothing says which does")
+	}
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}

@@ -89,6 +89,9 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 	if o.pivot.WithoutTarget && !o.pivot.Abort {
 		return diag.Usage("add --abort", "--without-target is for an abort")
 	}
+	if o.pivot.KeepCredentials && o.pivot.Abort {
+		return diag.Usage("leave it out", "--keep-credentials is for a pivot that ends at the target, and --abort undoes it")
+	}
 	if o.pivot.SourceIsGone && !o.pivot.Abort {
 		return diag.Usage("leave it out: once the target has taken over, the same command finishes it without the source. To undo what has "+
 			"begun, add --abort",

@@ -2,13 +2,11 @@ package pivot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -27,12 +25,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// provenWithin bounds the wait for a cloud's answer to a provider without its credential.
-const provenWithin = 4 * time.Minute
-
-// withdraw takes the credentials off the target that only the source needed: those of providers that run on machines of their own cloud now,
-// where the cloud gives the machines an identity. It keeps a credential without which the provider does not reach the cloud. The work has
-// changed hands already, so nothing here fails the pivot.
+// withdraw takes the credentials off the target that only the source needed: those of providers that run on machines of their own cloud
+// now, where the cloud gives the machines an identity. It keeps a credential without which the provider does not reach the cloud. The work
+// has changed hands already, so nothing here fails the pivot.
 func (p *Move) withdraw(
 	ctx context.Context, target *Target, m *resolve.Manifests, endpoint *repoaccess.Endpoint, pushed *following.Pushed, detail func(string),
 ) error {
@@ -102,24 +97,14 @@ func (p *Move) withdrawOne(
 	if err != nil {
 		return err
 	}
+	install := func(v *resolve.Versions) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := fromvault.Install(ctx, p.session, v, target.manager, capi.InstallOptions{Providers: v.Providers, Detail: detail})
+			return err
+		}
+	}
 	detail("taking " + r.Variable + " off " + target.Name)
-	install := func(ctx context.Context, v *resolve.Versions) error {
-		_, err := fromvault.Install(ctx, p.session, v, target.manager, capi.InstallOptions{Providers: v.Providers, Detail: detail})
-		return err
-	}
-	if err = install(ctx, other); err == nil {
-		detail("waiting until " + r.Provider + " reaches its cloud without it")
-		err = proof.wait(ctx)
-	}
-	if err == nil {
-		return nil
-	}
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), provenWithin) // also after an interruption
-	defer cancel()
-	if again := install(back, v); again != nil {
-		return errors.Join(err, diag.Wrap("give it back", again, "run `fleetctl init`, which gives it back"))
-	}
-	return err
+	return proof.without(ctx, install(other), install(v))
 }
 
 // onItsCloud returns an error unless all nodes of the target are machines of the provider's cloud.

@@ -3,8 +3,10 @@ package pivot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +18,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
+
+// provenWithin bounds the wait for a cloud's answer to a provider without its credential.
+const provenWithin = 4 * time.Minute
 
 var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
 
@@ -29,8 +34,8 @@ type proof struct {
 	holders map[kube.Key]string
 }
 
-// newProof chooses the objects for the proof: one for each identity with which the provider asks the cloud. It is an error if there is none,
-// because nothing could then tell whether the provider needs the credential.
+// newProof chooses the objects for the proof: one for each identity with which the provider asks the cloud. It is an error if there is
+// none, because nothing could then tell whether the provider needs the credential.
 func newProof(ctx context.Context, target *Target, of credentials.Replaceable) (*proof, error) {
 	p := &proof{client: target.client, of: of, holders: map[kube.Key]string{}}
 	all, err := target.manager.InGroups(ctx, infrastructure, controlPlanes)
@@ -101,9 +106,24 @@ func conditionOf(obj *unstructured.Unstructured, of string) (condition map[strin
 	return condition, at
 }
 
+// without takes the credential off, and gives it back if the provider does not reach its cloud without it, also after an interruption.
+func (p *proof) without(ctx context.Context, takeOff, giveBack func(context.Context) error) error {
+	err := takeOff(ctx)
+	if err == nil {
+		err = p.wait(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), provenWithin)
+	defer cancel()
+	return errors.Join(err, diag.Wrap("give it back", giveBack(ctx), "run `fleetctl init`, which gives it back"))
+}
+
 // wait returns nil when the provider has told for each object that the cloud answers, after it was asked again.
 func (p *proof) wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, provenWithin, fmt.Errorf("%s does not tell of an answer within %s", p.of.Provider, provenWithin))
+	late := fmt.Errorf("%s does not tell of an answer within %s", p.of.Provider, provenWithin)
+	ctx, cancel := context.WithTimeoutCause(ctx, provenWithin, late)
 	defer cancel()
 	for key, before := range p.holders {
 		err := p.client.WaitFor(ctx, leaseKind, key, func(lease *unstructured.Unstructured) (bool, error) {

@@ -171,7 +171,8 @@ func (p *pivotOnAWS) hasMachinesEach(t *testing.T, workers int) {
 
 // hasNoKey requires that the provider works with what its machine's role gives, and that no later run gives the key back.
 func (p *pivotOnAWS) hasNoKey(t *testing.T) {
-	secret, err := p.mgmt.SecretValue(t.Context(), kube.Key{Namespace: "capa-system", Name: "capa-manager-bootstrap-credentials"}, "credentials")
+	key := kube.Key{Namespace: "capa-system", Name: "capa-manager-bootstrap-credentials"}
+	secret, err := p.mgmt.SecretValue(t.Context(), key, "credentials")
 	if err != nil || strings.TrimSpace(string(secret)) != "" {
 		t.Errorf("the Secret has %d bytes: %v", len(secret), err)
 	}

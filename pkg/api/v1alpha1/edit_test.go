@@ -252,3 +252,56 @@ func TestSetProviderVersion(t *testing.T) {
 		t.Errorf("unknown management cluster: %v", err)
 	}
 }
+func TestSetVariableValue(t *testing.T) {
+	minimal := string(mustRead(t, "testdata/valid-minimal.yaml"))
+	with := func(variables string) string {
+		return strings.Replace(minimal, "- name: docker\n", "- name: docker\n"+variables, 1)
+	}
+	const key = "A_KEY"
+	const want = "          variables:\n          - name: A_KEY # the key\n            value: Cg==\n          - name: OTHER\n            env: X\n"
+	for name, tc := range map[string]struct{ src, want string }{
+		"not listed": {minimal, with("          variables:\n            - name: A_KEY\n              value: Cg==\n")},
+		"env": {
+			with("          variables:\n          - name: A_KEY # the key\n            env: Y\n          - name: OTHER\n            env: X\n"), with(want),
+		},
+		"command with base64": {
+			with("          variables:\n          - name: A_KEY # the key\n            command:\n            - make\n            - key\n" +
+				"            base64: true\n          - name: OTHER\n            env: X\n"), with(want),
+		},
+		"vault": {
+			with("          variables:\n          - name: A_KEY # the key\n            vault:\n              path: aws/creds/x\n              field: y\n" +
+				"          - name: OTHER\n            env: X\n"), with(want),
+		},
+		"no source": {
+			with("          variables:\n          - name: A_KEY # the key\n          - name: OTHER\n            env: X\n"), with(want),
+		},
+		"flow": {
+			with("          variables: [{name: A_KEY, file: f}, {name: OTHER}]\n"),
+			with("          variables: [{name: A_KEY, value: Cg==}, {name: OTHER}]\n"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := SetVariableValue([]byte(tc.src), "", ProviderInfrastructure, "docker", key, "Cg==")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			again, err := SetVariableValue(got, "", ProviderInfrastructure, "docker", key, "Cg==")
+			if err != nil || !bytes.Equal(got, again) {
+				t.Errorf("a second time: %v\n%s", err, cmp.Diff(string(got), string(again)))
+			}
+			fleet, err := Decode(FileName, got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range Validate(fleet) {
+				t.Errorf("validate: %s", f)
+			}
+		})
+	}
+	if _, err := SetVariableValue([]byte(minimal), "", ProviderInfrastructure, "aws", key, "Cg=="); err == nil {
+		t.Error("a provider that is not listed")
+	}
+}

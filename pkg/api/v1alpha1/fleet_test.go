@@ -135,6 +135,7 @@ spec:
             - {name: AWS_SECRET_ACCESS_KEY, value: x}
             - {name: REGION, value: AKIAIOSFODNN7EXAMPLE}
             - {name: TOKEN_FILE, value: /run/token}
+            - {name: AWS_B64ENCODED_CREDENTIALS, value: Cg==}
 `))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 package credentials
 
-// Replaceable is a credential that a provider does not need where it runs on machines of its own cloud, because the cloud gives such machines
-// credentials that change by themselves.
+// Replaceable is a credential that a provider does not need where it runs on machines of its own cloud, because the cloud gives such
+// machines credentials that change by themselves.
 type Replaceable struct {
 	// Provider is the name of an infrastructure provider, and Variable the variable of the provider with the credential.
 	Provider, Variable string
@@ -18,9 +18,9 @@ type Replaceable struct {
 	Identity  string
 }
 
-// AllReplaceable returns the credentials that providers can do without. The value without a credential is the one of `clusterawsadm controller
-// zero-credentials` in the sources of the provider aws. The other clouds' providers need a credential or an identity in any case: Google
-// Cloud's ends without the file of its key, and vSphere's machines have no identity.
+// AllReplaceable returns the credentials that providers can do without. The value without a credential is the one of `clusterawsadm
+// controller zero-credentials` in the sources of the provider aws. The other clouds' providers need a credential or an identity in any
+// case: Google Cloud's ends without the file of its key, and vSphere's machines have no identity.
 func AllReplaceable() []Replaceable {
 	return []Replaceable{{
 		Provider: "aws", Variable: "AWS_B64ENCODED_CREDENTIALS", None: "Cg==", NodePrefix: "aws://", Lease: "controller-leader-elect-capa",
