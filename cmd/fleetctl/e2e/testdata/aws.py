@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 from collections import Counter
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlparse
 
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
@@ -40,6 +40,7 @@ try:
     from moto.ec2.models.security_groups import SecurityGroupRule
     from moto.elbv2.exceptions import TargetGroupNotFoundError
     from moto.elbv2.models import ELBv2Backend, FakeLoadBalancer
+    from moto.instance_metadata.responses import InstanceMetadataResponse
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 except ImportError as e:
@@ -73,6 +74,16 @@ def mend():
             raise
 
     ELBv2Backend.describe_target_groups = groups_of_any_load_balancer
+    metadata = InstanceMetadataResponse.metadata_response
+
+    def metadata_with_code(request, full_url, headers):
+        # AWS's SDK takes credentials of a machine's role only with the code that AWS puts beside them.
+        status, sent, body = metadata(request, full_url, headers)
+        if urlparse(full_url).path.endswith("/security-credentials/default-role"):
+            body = json.dumps({"Code": "Success", "Type": "AWS-HMAC", **json.loads(body)})
+        return status, sent, body
+
+    InstanceMetadataResponse.metadata_response = staticmethod(metadata_with_code)
     # The network interface of an instance goes with it, and that of a NAT gateway.
     end = Instance.terminate
 
