@@ -300,7 +300,8 @@ func (m *Manager) keepHeld(
 			}
 			for _, part := range parts {
 				for _, name := range part.Variables {
-					e.secrets[name] = e.secrets[name] || part.GetKind() == "Secret"
+					secret := part.GetKind() == "Secret" && !credentials.IsNone(p.Name, name, given[name])
+					e.secrets[name] = e.secrets[name] || secret
 				}
 			}
 		}

@@ -178,6 +178,15 @@ func TestChangedVariables(t *testing.T) {
 	// an object that no pod mounts is written, and no Deployment is restarted
 	b.renewed(b.variables(append(password, "AWS_B64ENCODED_CREDENTIALS", "b3RoZXI=")...), []string{"AWS_B64ENCODED_CREDENTIALS"}, nil)
 	password = append(password, "AWS_B64ENCODED_CREDENTIALS", "b3RoZXI=")
+	// the value for a provider without this credential is no secret, and so it is no credential of the cluster
+	if v := b.held().Variables["AWS_B64ENCODED_CREDENTIALS"]; !v.Secret {
+		t.Errorf("kept %+v", v)
+	}
+	b.renewed(b.variables(append(password, "AWS_B64ENCODED_CREDENTIALS", "Cg==")...), []string{"AWS_B64ENCODED_CREDENTIALS"}, nil)
+	if v := b.held().Variables["AWS_B64ENCODED_CREDENTIALS"]; v.Secret {
+		t.Errorf("kept %+v", v)
+	}
+	b.renewed(b.variables(password...), []string{"AWS_B64ENCODED_CREDENTIALS"}, nil)
 	// a variable in a Deployment itself
 	b.renewed(b.variables(append(password, "TEST_FEATURE", "true")...), []string{"TEST_FEATURE"}, []string{reader.String()})
 	// a variable in its service account

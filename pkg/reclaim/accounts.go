@@ -113,9 +113,7 @@ func (s site) credential(ctx context.Context, name string) (string, error) {
 
 // withdrawn tells whether a provider runs without its credential, so that its value in fleet.yaml gives access to nothing.
 func withdrawn(provider string, v v1alpha1.Variable) bool {
-	return v.Value != nil && slices.ContainsFunc(credentials.AllReplaceable(), func(r credentials.Replaceable) bool {
-		return r.Provider == provider && r.Variable == v.Name && r.None == *v.Value
-	})
+	return v.Value != nil && credentials.IsNone(provider, v.Name, *v.Value)
 }
 
 func openAWS(ctx context.Context, s site) ([]account, []orphans.CloudReport) {

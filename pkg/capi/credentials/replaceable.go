@@ -1,5 +1,7 @@
 package credentials
 
+import "slices"
+
 // Replaceable is a credential that a provider does not need where it runs on machines of its own cloud, because the cloud gives such
 // machines credentials that change by themselves.
 type Replaceable struct {
@@ -16,6 +18,13 @@ type Replaceable struct {
 	Kinds     []string
 	Condition string
 	Identity  string
+}
+
+// IsNone tells whether value, of a variable of the infrastructure provider, says that the provider has no credential.
+func IsNone(provider, variable, value string) bool {
+	return slices.ContainsFunc(AllReplaceable(), func(r Replaceable) bool {
+		return r.Provider == provider && r.Variable == variable && r.None == value
+	})
 }
 
 // AllReplaceable returns the credentials that providers can do without. The value without a credential is the one of `clusterawsadm

@@ -6,7 +6,10 @@ infrastructure.cluster.x-k8s.io/v1beta2
 AWSMachineTemplate
 {{- end }}
 
-{{/* A machine: no public address, no SSH key, an encrypted disk, and metadata only with a token (IMDSv2). */}}
+{{/*
+A machine: no public address, no SSH key, an encrypted disk, and metadata only with a token (IMDSv2). The name of its template has a hash of
+this text, so that every change of it, also of a comment, replaces machines.
+*/}}
 {{- define "provider.machineSpec" -}}
 instanceType: {{ .machine.size | quote }}
 iamInstanceProfile: {{ ternary .root.Values.controlPlane.profile .root.Values.nodeProfile (eq .role "control-plane") | quote }}
@@ -27,8 +30,13 @@ rootVolume:
 instanceMetadataOptions:
   httpEndpoint: enabled
   httpTokens: required
+  {{- if and (eq .role "control-plane") .root.Values.controlPlane.podsUseProfile }}
+  # Pods are one hop further away, and get the node's credentials.
+  httpPutResponseHopLimit: 2
+  {{- else }}
   # Pods are one hop further away, so they do not get the node's credentials.
   httpPutResponseHopLimit: 1
+  {{- end }}
   instanceMetadataTags: disabled
 {{- if .machine.spot }}
 spotMarketOptions: {}
