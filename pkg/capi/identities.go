@@ -59,7 +59,7 @@ func text(spec map[string]any, fields ...string) string {
 func (m *Manager) Identities(ctx context.Context) ([]Identity, error) {
 	var all []Identity
 	for _, k := range identityKinds {
-		mapping, err := m.kube.RESTMapper().RESTMapping(schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: k.kind})
+		mapping, err := m.kube.Mapping(ctx, schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: k.kind})
 		if meta.IsNoMatchError(err) || kube.IsAbsent(err) {
 			continue
 		}

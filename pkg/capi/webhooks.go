@@ -50,7 +50,7 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 	if err := m.probeAdmission(ctx); err != nil {
 		return err
 	}
-	probes, err := m.probesOf(found[:])
+	probes, err := m.probesOf(ctx, found[:])
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ const webhookProbes = 8
 // probesOf returns one empty object for each webhook server, of a kind whose creation calls this server. Only a call shows whether the API
 // server trusts the server: after cert-manager has issued a new certificate, the API server has the old certificate authority for some
 // seconds. It prefers mutating webhooks, because the API server calls them before it checks required fields.
-func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstructured, error) {
+func (m *Manager) probesOf(ctx context.Context, configurations []kube.Objects) ([]*unstructured.Unstructured, error) {
 	probes := map[string]*unstructured.Unstructured{}
 	for _, objects := range configurations {
 		webhooks, err := webhooksOf(objects)
@@ -75,7 +75,7 @@ func (m *Manager) probesOf(configurations []kube.Objects) ([]*unstructured.Unstr
 			if probes[server] != nil {
 				continue
 			}
-			probe, err := m.probeFor(webhooks[i].Rules)
+			probe, err := m.probeFor(ctx, webhooks[i].Rules)
 			if err != nil {
 				return nil, fmt.Errorf("find a kind that webhook %s admits: %w", webhooks[i].Name, err)
 			}
@@ -109,7 +109,7 @@ func webhooksOf(configurations kube.Objects) ([]admissionv1.ValidatingWebhook, e
 }
 
 // probeFor returns an object whose creation matches one of the rules. It returns nil if no rule names a kind of the cluster.
-func (m *Manager) probeFor(rules []admissionv1.RuleWithOperations) (*unstructured.Unstructured, error) {
+func (m *Manager) probeFor(ctx context.Context, rules []admissionv1.RuleWithOperations) (*unstructured.Unstructured, error) {
 	for _, rule := range rules {
 		create := slices.Contains(rule.Operations, admissionv1.Create) || slices.Contains(rule.Operations, admissionv1.OperationAll)
 		named := len(rule.APIGroups) > 0 && len(rule.APIVersions) > 0 && rule.APIGroups[0] != "*" && rule.APIVersions[0] != "*"
@@ -120,7 +120,7 @@ func (m *Manager) probeFor(rules []admissionv1.RuleWithOperations) (*unstructure
 			if strings.ContainsAny(resource, "*/") {
 				continue
 			}
-			probe, err := m.emptyObject(schema.GroupVersionResource{Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: resource})
+			probe, err := m.emptyObject(ctx, schema.GroupVersionResource{Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: resource})
 			if kube.IsAbsent(err) {
 				continue // a rule may name a kind that this version of the provider no longer has
 			}
@@ -130,8 +130,8 @@ func (m *Manager) probeFor(rules []admissionv1.RuleWithOperations) (*unstructure
 	return nil, nil
 }
 
-func (m *Manager) emptyObject(resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
-	gvk, err := m.kube.RESTMapper().KindFor(resource)
+func (m *Manager) emptyObject(ctx context.Context, resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
+	gvk, err := m.kube.KindFor(ctx, resource)
 	if err != nil {
 		return nil, err
 	}

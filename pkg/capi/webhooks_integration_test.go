@@ -64,7 +64,7 @@ func TestWaitsForTrustedWebhooks(t *testing.T) {
 	if err := c.Create(ctx, hook); err != nil {
 		t.Fatal(err)
 	}
-	probe, err := m.probeFor(hook.Webhooks[0].Rules)
+	probe, err := m.probeFor(t.Context(), hook.Webhooks[0].Rules)
 	if err != nil || probe == nil || probe.GetKind() != "Machine" || probe.GetNamespace() != metav1.NamespaceDefault {
 		t.Fatalf("the probe is %v, %v", probe, err)
 	}

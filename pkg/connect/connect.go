@@ -72,7 +72,7 @@ func Connect(ctx context.Context, deps management.Deps, o Options) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	client, err := kube.New(kubeconfig, kube.Options{Patience: kube.Patience(ctx)})
+	client, err := kube.New(kubeconfig, kube.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -85,6 +85,9 @@ func (w *durable) lock(ctx context.Context, files ...string) (release func() err
 	if _, err := own.TryLockContext(wait, lockPoll); err != nil {
 		return nil, busy(ctx, err, "another fleetctl works in "+w.dir, "wait for it to end")
 	}
+	if err := shareLock(w.dir, own.Path()); err != nil {
+		return nil, errors.Join(err, own.Unlock())
+	}
 	var taken []string
 	release = func() error {
 		var errs []error

@@ -57,6 +57,9 @@ func (r *Repo) acquire(ctx context.Context) (_ *lock, err error) {
 			_ = l.own.Unlock() // the first error is the cause
 		}
 	}()
+	if err := shareLock(r.gitDir, l.path(lockName)); err != nil {
+		return nil, err
+	}
 	if err := r.sweepGitDir(); err != nil {
 		return nil, err
 	}
@@ -136,16 +139,21 @@ func (l *lock) writeIndex() error {
 	if err != nil {
 		return err
 	}
-	if err := l.replace("index", content, 0o644); err != nil {
+	if err := l.replace("index", content); err != nil {
 		return fmt.Errorf("write the index: %w", err)
 	}
 	l.changed = false
 	return nil
 }
 
-// replace replaces a file of .git atomically, after it has flushed the objects that the file names.
-func (l *lock) replace(name string, content []byte, mode fs.FileMode) error {
+// replace replaces a file of .git atomically, after it has flushed the objects that the file names. The users of the repository can read
+// and write the file.
+func (l *lock) replace(name string, content []byte) error {
 	if err := l.disk.flush(); err != nil {
+		return err
+	}
+	perm, err := sharedPerm(l.gitDir, 0o666)
+	if err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(l.gitDir)
@@ -153,7 +161,7 @@ func (l *lock) replace(name string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	defer root.Close()
-	return atomicfile.Replace(root, name, content, mode, false)
+	return atomicfile.Replace(root, name, content, perm, true)
 }
 
 func (l *lock) encodeIndex() ([]byte, error) {

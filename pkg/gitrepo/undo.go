@@ -88,7 +88,7 @@ func (r *Repo) announce(l *lock, steps []*step, branch plumbing.ReferenceName, c
 	if err != nil {
 		return err
 	}
-	return l.replace(undoName, content, 0o600)
+	return l.replace(undoName, content)
 }
 
 // finish removes the journal, because the steps are done.

@@ -83,7 +83,15 @@ func isObject(name string) bool { return strings.HasPrefix(filepath.ToSlash(name
 
 // Rename implements billy.Filesystem. go-git moves objects and packs into their places with it.
 func (w *durable) Rename(from, to string) error {
-	if err := w.Filesystem.Rename(from, to); err != nil {
+	root, err := os.OpenRoot(w.dir)
+	if err != nil {
+		return err
+	}
+	made := missingFolders(root, filepath.FromSlash(to))
+	if err := errors.Join(root.Close(), w.Filesystem.Rename(from, to)); err != nil {
+		return err
+	}
+	if err := shareFolders(w.dir, made); err != nil {
 		return err
 	}
 	if err := w.share(to); err != nil {
@@ -298,11 +306,20 @@ func (f *wholeFile) place() error {
 	}
 	defer root.Close()
 	name := filepath.Clean(f.name)
-	changed := foldersOfNew(root, name)
+	changed, made := foldersOfNew(root, name), append(missingFolders(root, filepath.Join(asideDir, "any")), missingFolders(root, name)...)
 	for _, dir := range []string{asideDir, filepath.Dir(name)} {
 		if err := root.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
+	}
+	if err := shareFolders(f.in.dir, made); err != nil {
+		return err
+	}
+	if !f.exact { // a new file
+		if f.perm, err = sharedPerm(f.in.dir, f.perm); err != nil {
+			return err
+		}
+		f.exact = true
 	}
 	staged, err := atomicfile.Stage(root, filepath.Join(asideDir, filepath.Base(name)), f.content, f.perm, f.exact)
 	if err != nil {

@@ -34,7 +34,7 @@ func needed() []authorizationv1.ResourceAttributes {
 func (s *side) ready(ctx context.Context) error {
 	var errs []error
 	policies := schema.GroupKind{Group: admission, Kind: "ValidatingAdmissionPolicy"}
-	if _, err := s.Client.RESTMapper().RESTMapping(policies, "v1"); meta.IsNoMatchError(err) {
+	if _, err := s.Client.Mapping(ctx, policies, "v1"); meta.IsNoMatchError(err) {
 		errs = append(errs, diag.Errorf("upgrade its Kubernetes first",
 			"the API server of %s serves no ValidatingAdmissionPolicies (Kubernetes 1.30), with which a hand-over denies other writes", s.Name))
 	}

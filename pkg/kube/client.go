@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,9 +70,6 @@ type Options struct {
 	UserAgent string
 	// Timeout of a single request. It does not apply to watches. Default: 30s.
 	Timeout time.Duration
-	// Patience bounds each answer of discovery, which takes no context: a command with a short time limit would wait the whole Timeout.
-	// Default, and at most: Timeout.
-	Patience time.Duration
 	// MostBytes bounds a single answer, because an answer of an untrusted API server could fill the memory. It does not apply to watches.
 	// Default: 1 GiB.
 	MostBytes int
@@ -121,7 +119,7 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 		return nil, diag.Wrap("use kubeconfig", err, "")
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return bound(sameorigin.Bind(next, server), timeout, cmp.Or(opts.Patience, timeout), cmp.Or(opts.MostBytes, mostBytes))
+		return bound(sameorigin.Bind(next, server), timeout, cmp.Or(opts.MostBytes, mostBytes))
 	})
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -144,7 +142,8 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
-	return &Client{WithWatch: c, config: config, http: httpClient, discovery: disco}, nil
+	learning := &prompt{c, sameorigin.Display(config.Host), &sync.Map{}}
+	return &Client{WithWatch: learning, config: config, http: httpClient, discovery: disco}, nil
 }
 
 // WithScheme returns a client that also knows the types that add registers. It shares cluster, connections and REST mapper with c.
@@ -157,7 +156,7 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.Host(), err)
 	}
-	return &Client{WithWatch: wider, config: c.config, http: c.http, discovery: c.discovery}, nil
+	return &Client{WithWatch: &prompt{wider, c.Host(), &sync.Map{}}, config: c.config, http: c.http, discovery: c.discovery}, nil
 }
 
 // As returns a client for the same cluster that impersonates another user. The API server must allow the kubeconfig's user to impersonate.

@@ -25,7 +25,7 @@ func (c *Client) ListLabelled(
 	namespaces []string,
 	skip func(schema.GroupKind) bool,
 ) ([]unstructured.Unstructured, error) {
-	resources, err := c.discovery.ServerPreferredResources()
+	resources, err := promptly(ctx, c.Host(), c.discovery.ServerPreferredResources)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("list the API's resources: %w", err)
 	}

@@ -12,7 +12,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -101,7 +106,7 @@ func TestBusyServer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := &busyServer{late: tt.late}
-			transport := bound(server, 10*time.Millisecond, 10*time.Millisecond, mostBytes)
+			transport := bound(server, 10*time.Millisecond, mostBytes)
 			if tt.busy {
 				server.meanwhile = func() error { return answers(transport, "/version") }
 			}
@@ -231,21 +236,68 @@ func TestDiscoveryIsGivenUp(t *testing.T) {
 	}
 }
 
-// Discovery takes no context, so the deadline of a command bounds it through Options.Patience.
-func TestPatience(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if short, none := Patience(ctx), Patience(t.Context()); short != leastPatience || none != 0 {
-		t.Errorf("%s with a short time limit, %s with none", short, none)
-	}
+// Discovery takes no context. A call that needs it ends with its own context nevertheless, also while another call waits for discovery.
+func TestCallsEndWithTheirContext(t *testing.T) {
+	const timeout = 20 * time.Second // of a single request
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(server.Close)
-	client, err := NewForConfig(&rest.Config{Host: server.URL}, Options{Patience: 100 * time.Millisecond})
+	t.Cleanup(server.CloseClientConnections)
+	c, err := NewForConfig(&rest.Config{Host: server.URL}, Options{Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.RESTMapper().RESTMapping(corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind(), "v1")
-	if !isLate(err) || !strings.Contains(err.Error(), "within 100ms") {
-		t.Errorf("got %v", err)
+	wider, err := c.WithScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}
+	patch := client.RawPatch(types.MergePatchType, []byte("{}"))
+	applied := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "b"}}}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"get":        func(ctx context.Context) error { return c.Get(ctx, Key{Namespace: "a", Name: "b"}, pod) },
+		"get, wider": func(ctx context.Context) error { return wider.Get(ctx, Key{Namespace: "a", Name: "b"}, pod) },
+		"list":       func(ctx context.Context) error { return c.List(ctx, &corev1.PodList{}) },
+		"list metadata": func(ctx context.Context) error {
+			_, err := c.ListMetadata(ctx, podKind, func(metav1.Object) bool { return true })
+			return err
+		},
+		"watch":      func(ctx context.Context) error { _, err := c.WithWatch.Watch(ctx, &corev1.PodList{}); return err },
+		"create":     func(ctx context.Context) error { return c.Create(ctx, pod.DeepCopy()) },
+		"update":     func(ctx context.Context) error { return c.Update(ctx, pod.DeepCopy()) },
+		"patch":      func(ctx context.Context) error { return c.Patch(ctx, pod.DeepCopy(), patch) },
+		"delete":     func(ctx context.Context) error { return c.WithWatch.Delete(ctx, pod) },
+		"delete all": func(ctx context.Context) error { return c.DeleteAllOf(ctx, pod, client.InNamespace("a")) },
+		"apply": func(ctx context.Context) error {
+			return c.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("test"))
+		},
+		"update status": func(ctx context.Context) error { return c.Status().Update(ctx, pod.DeepCopy()) },
+		"patch status":  func(ctx context.Context) error { return c.Status().Patch(ctx, pod.DeepCopy(), patch) },
+		"evict":         func(ctx context.Context) error { return c.SubResource("eviction").Create(ctx, pod, &corev1.Pod{}) },
+		"mapping":       func(ctx context.Context) error { _, err := c.Mapping(ctx, podKind.GroupKind()); return err },
+		"kind": func(ctx context.Context) error {
+			_, err := c.KindFor(ctx, corev1.SchemeGroupVersion.WithResource("pods"))
+			return err
+		},
+		"kinds": func(ctx context.Context) error { _, err := c.Kinds(ctx); return err },
+		"labelled": func(ctx context.Context) error {
+			_, err := c.ListLabelled(ctx, nil, nil, func(schema.GroupKind) bool { return false })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			err := call(ctx)
+			if took := time.Since(began); took > timeout/2 {
+				t.Errorf("it took %s", took)
+			}
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), server.URL) || diag.Hint(err) == "" {
+				t.Errorf("got %v (%s)", err, diag.Hint(err))
+			}
+		})
 	}
 }
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")

@@ -79,6 +79,10 @@ func (m *mapper) everywhere(kind schema.GroupKind, err error) error {
 	return err
 }
 
+// lateHint is the hint of discovery that has taken too long.
+const lateHint = "the API server is very busy, or something else answers at that address: check `server:` in the kubeconfig, and run the " +
+	"same command again"
+
 // undecodable says of an error that an answer does not have the form of an answer of discovery.
 func undecodable(err error) bool {
 	_, syntax := errors.AsType[*json.SyntaxError](err)
@@ -97,8 +101,7 @@ func (m *mapper) explain(err error) error {
 		return diag.Wrap(op, refusal(refused), statusHint(refused))
 	}
 	if late, ok := errors.AsType[*lateError](err); ok {
-		return diag.Wrap(op, late, "the API server is very busy, or something else answers at that address: check `server:` in the kubeconfig, "+
-			"and run the same command again")
+		return diag.Wrap(op, late, lateHint)
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		if _, again := errors.AsType[*lostError](err); again {

@@ -27,12 +27,9 @@ type Kind struct {
 // Kinds returns all kinds whose objects can be listed and read, each in the API server's preferred version. It leaves out kinds of an
 // aggregated API server that does not answer.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) {
-	resources, err := c.discovery.ServerPreferredResources()
+	resources, err := promptly(ctx, c.Host(), c.discovery.ServerPreferredResources)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("list the API's resources: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	var kinds []Kind
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, resources) {

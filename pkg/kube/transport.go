@@ -25,24 +25,9 @@ const (
 	MostOfWorkload = 256 << 20
 )
 
-// bound limits the time of each request to timeout, or to patience for discovery, and the size of its answer to most bytes. It does not
-// limit watches.
-func bound(next http.RoundTripper, timeout, patience time.Duration, most int) http.RoundTripper {
-	return &roundTimeout{
-		next: next, bounded: contact.Bound(next, most), timeout: timeout, patience: min(timeout, patience), most: int64(most),
-	}
-}
-
-// leastPatience is enough for discovery at an API server that lives.
-const leastPatience = 3 * time.Second
-
-// Patience returns Options.Patience for a client that a command with this context makes.
-func Patience(ctx context.Context) time.Duration {
-	ends, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	return max(leastPatience, time.Until(ends))
+// bound limits the time of each request to timeout, and the size of its answer to most bytes. It does not limit watches.
+func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTripper {
+	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout, most: int64(most)}
 }
 
 // takenKey is the key of the bytes that the pages of a list have taken, in the context of their requests.
@@ -78,9 +63,7 @@ type roundTimeout struct {
 	next    http.RoundTripper
 	bounded http.RoundTripper // next with bounded answers, for requests that are not watches
 	timeout time.Duration
-	// patience is the timeout of discovery.
-	patience time.Duration
-	most     int64 // bytes of one answer, and of all pages of one list
+	most    int64 // bytes of one answer, and of all pages of one list
 	// answered is the time at which the server last answered a request that is not a watch, in nanoseconds since 1970.
 	answered atomic.Int64
 	// silent is about the requests of discovery.
@@ -160,15 +143,15 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		return hurried(r.next.RoundTrip(req))
 	}
 	began := time.Now().UnixNano()
-	timeout, note, send := r.timeout, func(bool) {}, r.bounded.RoundTrip
+	note, send := func(bool) {}, r.bounded.RoundTrip
 	if isDiscovery(req) {
-		timeout, note, send = r.patience, r.silent.note, r.discover
-		if r.silent.is(timeout) {
-			return nil, &lateError{after: timeout}
+		note, send = r.silent.note, r.discover
+		if r.silent.is(r.timeout) {
+			return nil, &lateError{after: r.timeout}
 		}
 	}
-	late := &lateError{after: timeout}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), timeout, late)
+	late := &lateError{after: r.timeout}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
 	resp, err := hurried(send(req.WithContext(ctx)))
 	if err != nil {
 		cause := context.Cause(ctx)

@@ -35,7 +35,7 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	}
 	name, merge := o.Target.Name, kube.MergeKubeconfig
 	if o.Workload != "" {
-		client, err := kube.New(content, kube.Options{Patience: kube.Patience(ctx)})
+		client, err := kube.New(content, kube.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func Reach(ctx context.Context, h host.Host) (*kube.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kube.New(kubeconfig, kube.Options{Patience: kube.Patience(ctx)})
+	return kube.New(kubeconfig, kube.Options{})
 }
 
 // Appeared is an error that names the clusters in now that are not in before.

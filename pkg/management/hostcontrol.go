@@ -180,7 +180,7 @@ func (t *Target) keepAccess(ctx context.Context, h host.Host) error {
 	if err != nil {
 		return err
 	}
-	client, err := kube.New(kubeconfig, kube.Options{Patience: kube.Patience(ctx)})
+	client, err := kube.New(kubeconfig, kube.Options{})
 	if err != nil {
 		return err
 	}

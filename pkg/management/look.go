@@ -35,7 +35,7 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 	kubeconfig, err := t.Kubeconfig(ctx)
 	if err == nil {
 		from.Cluster.State = "running"
-		if from.Client, err = kube.New(kubeconfig, kube.Options{Patience: kube.Patience(ctx)}); err == nil {
+		if from.Client, err = kube.New(kubeconfig, kube.Options{}); err == nil {
 			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ownership.ErrOtherFleet) { // what else is wrong, the report says
 				from.Client, err = nil, other
 			}

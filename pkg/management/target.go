@@ -308,7 +308,7 @@ func (t *Target) Client(ctx context.Context) (*kube.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kube.New(kubeconfig, kube.Options{Patience: kube.Patience(ctx)})
+	client, err := kube.New(kubeconfig, kube.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,13 @@ package valuesschema
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -19,6 +22,9 @@ type Schemas struct {
 	// Elsewhere, if set, judges values by a schema, both JSON, in a process with limits, and this process compiles nothing: a few lines of a
 	// schema can take all time and all memory. Without it, this process has such limits itself.
 	Elsewhere func(schema, values []byte) (*Refusal, error)
+	// Within bounds how long this process compiles a schema, and how long it checks values. Default: six seconds. Honest schemas take
+	// milliseconds, but 40 lines can refer to each other in a trillion ways.
+	Within time.Duration
 
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*Schema
@@ -31,7 +37,10 @@ type Schema struct {
 
 	compiled  *jsonschema.Schema // nil where another process judges
 	elsewhere func(values []byte) (*Refusal, error)
+	within    time.Duration
 	mu        sync.Mutex
+	// slow is the error of a check that took too long. The schema checks no other values.
+	slow error
 	// taken are digests of valid values. The same values of a cluster are checked twice: in the file, and as Helm
 	// merges them.
 	taken map[[sha256.Size]byte]bool
@@ -49,10 +58,10 @@ func (s *Schemas) Compile(document map[string]any) (*Schema, error) {
 	if known := s.all[sum]; known != nil {
 		return known, nil
 	}
-	v := &Schema{Document: document, taken: map[[sha256.Size]byte]bool{}}
+	v := &Schema{Document: document, within: cmp.Or(s.Within, usualTime), taken: map[[sha256.Size]byte]bool{}}
 	if s.Elsewhere != nil {
 		v.elsewhere = func(values []byte) (*Refusal, error) { return s.Elsewhere(text, values) }
-	} else if v.compiled, err = compile(text); err != nil {
+	} else if v.compiled, err = bounded(v.within, "compile it", func() (*jsonschema.Schema, error) { return compile(text) }); err != nil {
 		return nil, err
 	}
 	if s.all == nil {
@@ -87,32 +96,64 @@ func (v *Schema) Judge(values map[string]any) (*Refusal, error) {
 	}
 	sum := sha256.Sum256(text)
 	v.mu.Lock()
-	known := v.taken[sum]
+	known, slow := v.taken[sum], v.slow
 	v.mu.Unlock()
-	if known {
-		return nil, nil
+	if known || slow != nil {
+		return nil, slow
 	}
 	judge := v.elsewhere
 	if judge == nil {
-		judge = func(values []byte) (*Refusal, error) { return refused(v.compiled, values) }
+		judge = func(values []byte) (*Refusal, error) { return refusedWithin(v.within, v.compiled, values) }
 	}
 	refusal, err := judge(text)
-	if err != nil || refusal != nil {
-		return refusal, err
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.taken[sum] = true
-	return nil, nil
+	if errors.Is(err, ErrSlow) {
+		v.slow = err
+	}
+	if err == nil && refusal == nil {
+		v.taken[sum] = true
+	}
+	return refusal, err
 }
 
 // Judge does the work of Schemas.Elsewhere in the other process.
 func Judge(schema, values []byte) (*Refusal, error) {
-	compiled, err := compile(schema)
+	compiled, err := bounded(usualTime, "compile it", func() (*jsonschema.Schema, error) { return compile(schema) })
 	if err != nil {
 		return nil, err
 	}
-	return refused(compiled, values)
+	return refusedWithin(usualTime, compiled, values)
+}
+
+// usualTime is the default of Schemas.Within.
+const usualTime = 6 * time.Second
+
+// ErrSlow is the error of a schema that takes too long.
+var ErrSlow = errors.New("out of time")
+
+// bounded returns what do returns, or an error that matches ErrSlow after the time within. The library takes no context, so do goes on: the
+// process has limits of its own, and ends with its command.
+func bounded[T any](within time.Duration, what string, do func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := do()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-time.After(within):
+		return outcome{}.value, fmt.Errorf("%w: to %s takes longer than %s", ErrSlow, what, within)
+	}
+}
+
+func refusedWithin(within time.Duration, schema *jsonschema.Schema, values []byte) (*Refusal, error) {
+	return bounded(within, "check the values against values.schema.json", func() (*Refusal, error) { return refused(schema, values) })
 }
 
 func refused(schema *jsonschema.Schema, values []byte) (*Refusal, error) {

@@ -1,0 +1,62 @@
+package valuesschema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// doubling is a schema that takes twice as long with each step, because each step refers to the one before twice.
+func doubling(steps int) map[string]any {
+	definitions := map[string]any{"0": map[string]any{"type": "object"}}
+	for i := 1; i <= steps; i++ {
+		below := map[string]any{"$ref": fmt.Sprintf("#/$defs/%d", i-1)}
+		definitions[fmt.Sprint(i)] = map[string]any{"allOf": []any{below, below}}
+	}
+	return map[string]any{"$defs": definitions, "$ref": fmt.Sprintf("#/$defs/%d", steps)}
+}
+
+// A schema that would take forever ends with an error, and takes no time for the values of the next cluster. The time of one schema counts
+// for no other.
+func TestSlowSchema(t *testing.T) {
+	const within = time.Second
+	many := make([]any, 100_000)
+	for i := range many {
+		many[i] = map[string]any{"a": []any{i}}
+	}
+	for name, test := range map[string]struct {
+		schema, values map[string]any
+	}{
+		"references that double": {doubling(60), map[string]any{}},
+		"unique items": {
+			map[string]any{"properties": map[string]any{"list": map[string]any{"uniqueItems": true}}}, map[string]any{"list": many},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			schemas := &Schemas{Within: within}
+			slow, err := schemas.Compile(test.schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refusal, err := slow.Judge(test.values); !errors.Is(err, ErrSlow) || !strings.Contains(err.Error(), within.String()) {
+				t.Fatalf("got %v, %v", refusal, err)
+			}
+			began := time.Now()
+			if _, err := slow.Judge(map[string]any{"other": true}); !errors.Is(err, ErrSlow) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(began); took >= within {
+				t.Errorf("the next values took %s", took)
+			}
+			honest, err := schemas.Compile(doubling(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refusal, err := honest.Judge(map[string]any{}); refusal != nil || err != nil {
+				t.Errorf("got %v, %v", refusal, err)
+			}
+		})
+	}
+}
