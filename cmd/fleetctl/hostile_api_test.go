@@ -201,7 +201,6 @@ func TestHostileAPIServers(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for name, hostile := range hostileAnswers {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of the time is waiting
 			s := newHostileServer(t, hostile.answer)
 			var group errgroup.Group
 			group.SetLimit(16)
