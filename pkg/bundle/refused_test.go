@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
@@ -20,6 +22,9 @@ import (
 func TestRegistryRefuses(t *testing.T) {
 	const password = "s3cret-word"
 	credential := base64.StdEncoding.EncodeToString([]byte("ada:" + password))
+	home := t.TempDir() // one for all, because a variable of the process names it
+	t.Setenv("DOCKER_CONFIG", home)
+	auths := map[string]any{}
 	long := strings.Repeat("no ", 10_000)
 	for name, tc := range map[string]struct {
 		status     int
@@ -33,32 +38,33 @@ func TestRegistryRefuses(t *testing.T) {
 		"gateway":   {502, "text/html", "<html><title>Bad gateway</title>%s" + long, `the web page "Bad gateway"`, "or a proxy before it, has a problem"},
 		"login":     {200, "text/html", "<html><title>Sign in</title>%s" + long, `answers with the web page "Sign in"`, "wants a login"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/v2/" {
-					w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
-					w.WriteHeader(http.StatusUnauthorized)
-					return
-				}
-				w.Header().Set("Content-Type", tc.kind)
-				w.WriteHeader(tc.status)
-				_, _ = fmt.Fprintf(w, tc.body, r.Header.Get("Authorization"))
-			}))
-			defer server.Close()
-			host := strings.TrimPrefix(server.URL, "http://")
-			home := t.TempDir()
-			config := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, host, credential)
-			if err := os.WriteFile(filepath.Join(home, "config.json"), []byte(config), 0o600); err != nil {
-				t.Fatal(err)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
 			}
-			t.Setenv("DOCKER_CONFIG", home)
+			w.Header().Set("Content-Type", tc.kind)
+			w.WriteHeader(tc.status)
+			_, _ = fmt.Fprintf(w, tc.body, r.Header.Get("Authorization"))
+		}))
+		t.Cleanup(server.Close)
+		host := strings.TrimPrefix(server.URL, "http://")
+		auths[host] = map[string]string{"auth": credential}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			shelf, err := bundle.NewShelf(host + "/fleet")
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, listed := shelf.Names(t.Context())
-			_, fetched := bundle.FetchChart(t.Context(), nil, bundle.ChartRef{URL: "oci://" + host + "/charts/podinfo", Version: "1.0.0"})
-			_, resolved := bundle.Resolve(t.Context(), host+"/podinfo:1", nil, "")
+			var listed, fetched, resolved error
+			var asks sync.WaitGroup // side by side, because each waits and asks again
+			asks.Go(func() { _, listed = shelf.Names(t.Context()) })
+			asks.Go(func() {
+				_, fetched = bundle.FetchChart(t.Context(), nil, bundle.ChartRef{URL: "oci://" + host + "/charts/podinfo", Version: "1.0.0"})
+			})
+			asks.Go(func() { _, resolved = bundle.Resolve(t.Context(), host+"/podinfo:1", nil, "") })
+			asks.Wait()
 			for what, err := range map[string]error{"snapshots": listed, "chart": fetched, "digest": resolved} {
 				hint := diag.Hint(err)
 				if what == "snapshots" && tc.status == http.StatusForbidden {
@@ -74,6 +80,13 @@ func TestRegistryRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+	config, err := json.Marshal(map[string]any{"auths": auths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "config.json"), config, 0o600); err != nil { // the parallel cases have not begun yet
+		t.Fatal(err)
 	}
 }
 

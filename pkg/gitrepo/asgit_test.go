@@ -388,7 +388,7 @@ func (s setUp) make(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "fleet")
 	run(t, filepath.Dir(dir), "init", "-q", "-b", "main", dir)
-	run(t, dir, "config", "user.email", "tess@example.com")
+	write(t, dir, ".git/config", read(t, dir, ".git/config")+"[user]\n\temail = tess@example.com\n")
 	write(t, dir, "top/x.yaml", body)
 	write(t, dir, "top/y.yaml", body)
 	for name, content := range s.files {
@@ -406,8 +406,7 @@ func (s setUp) make(t *testing.T) string {
 			}
 		}
 	}
-	run(t, dir, "checkout-index", "-f", "-a")
-	run(t, dir, "update-index", "-q", "--refresh")
+	run(t, dir, "checkout-index", "-f", "-a", "-u")
 	if s.after != nil {
 		s.after(t, dir)
 	}
@@ -429,23 +428,26 @@ func sameAsGit(t *testing.T, dir, twin string) {
 			t.Errorf("git %s: %q, after git's own commit %q", strings.Join(args, " "), got, want)
 		}
 	}
-	for _, args := range [][]string{
-		{"rev-parse", "HEAD^{tree}"},
-		{"log", "-1", "--format=%an %ae %cn %ce%n%B"},
-		{"show", "--stat", "--format="},
+	compared := [][]string{
+		{"show", "--stat", "--format=%T%n%D%n%an %ae %cn %ce%n%B"},
 		{"diff", "HEAD"},
-		{"diff"},
-		{"diff", "--cached"},
 		{"ls-files", "-v", "--stage"},
-		{"status", "--porcelain", "--ignored"},
-		{"submodule", "status"},
-		{"fsck", "--strict", "--no-dangling"},
-		{"symbolic-ref", "HEAD"},
-		{"sparse-checkout", "list"},
+		{"status", "--porcelain=v2", "--ignored"}, // with the modes and blobs of whatever differs: all that `git diff` and `git diff --cached` read
 		{"reflog", "-1", "--format=%gn %gs"},
 		{"reflog", "-1", "--format=%gn %gs", "main"},
 		{"rev-list", "--walk-reflogs", "--count", "HEAD"},
-	} {
+	}
+	entries := "\n" + run(t, twin, "ls-files", "-v", "--stage")
+	if strings.Contains(entries, " 160000 ") { // a slow shell script, which says nothing where no submodule is
+		compared = append(compared, []string{"submodule", "status"})
+	}
+	if strings.Contains(entries, "\nS ") {
+		compared = append(compared, []string{"sparse-checkout", "list"})
+	}
+	if out, err := try(t, dir, "fsck", "--strict", "--no-dangling"); out != "" || err != nil {
+		compared = append(compared, []string{"fsck", "--strict", "--no-dangling"}) // git's own commit may leave the same
+	}
+	for _, args := range compared {
 		got, gotErr := try(t, dir, args...)
 		want, wantErr := try(t, twin, args...)
 		if got = strings.ReplaceAll(got, dir, twin); got != want || (gotErr == nil) != (wantErr == nil) {

@@ -23,7 +23,7 @@ func sandbox(t *testing.T, config string) {
 	t.Helper()
 	home := t.TempDir()
 	file := filepath.Join(home, ".gitconfig")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(config+unattended), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)

@@ -10,6 +10,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
 
+// unattended keeps git from starting two more processes after each commit, which would look for something to pack.
+const unattended = "[maintenance]\n\tauto = false\n"
+
 // TestMain gives the tests a home without keys, known hosts or git configuration: the developer's must not matter.
 func TestMain(m *testing.M) {
 	if os.Getenv(longFilter) != "" {
@@ -29,12 +32,19 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(home) }()
 	config := filepath.Join(home, ".gitconfig")
-	if err := os.WriteFile(config, []byte("[user]\n\tname = Tess\n\temail = tess@example.com\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("[user]\n\tname = Tess\n\temail = tess@example.com\n"+unattended), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	template := filepath.Join(home, "template") // as git's own, without the fourteen samples of hooks
+	for _, dir := range []string{"hooks", "info"} {
+		if err := os.MkdirAll(filepath.Join(template, dir), 0o755); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	for name, value := range map[string]string{
-		"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "SSH_AUTH_SOCK": "", "CI": "",
+		"GIT_TEMPLATE_DIR": template, "HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "SSH_AUTH_SOCK": "", "CI": "",
 		"GIT_CONFIG_GLOBAL": config, "GIT_CONFIG_NOSYSTEM": "1",
 	} {
 		if err := os.Setenv(name, value); err != nil {

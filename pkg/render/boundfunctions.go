@@ -51,7 +51,7 @@ var families = []struct {
 		if err := product(number(a[0]), 1); err != nil {
 			return err
 		}
-		return b.spend(int(max(0, number(a[0])) / 10)) // each byte comes from the system's random source
+		return b.spend(int(max(0, number(a[0])))) // a character comes from the system's random source, and takes as long as a turn of a loop
 	}},
 	{[]string{"list", "tuple", "dict", "append", "mustAppend", "push", "mustPush", "prepend", "mustPrepend"}, holds},
 	{[]string{"uniq", "mustUniq"}, func(b *bounds, a []reflect.Value) error { // each item is compared with all others
