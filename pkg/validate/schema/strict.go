@@ -129,6 +129,9 @@ var spans = sync.OnceValue(func() map[fieldOf]span {
 		in[corev1.Probe]("initialDelaySeconds"): from0, in[corev1.Probe]("periodSeconds"): from0, in[corev1.Probe]("timeoutSeconds"): from0,
 		in[corev1.Probe]("successThreshold"): from0, in[corev1.Probe]("failureThreshold"): from0,
 		in[autoscalingv2.HorizontalPodAutoscalerSpec]("maxReplicas"): from1, in[autoscalingv2.HorizontalPodAutoscalerSpec]("minReplicas"): from0,
+		in[corev1.WeightedPodAffinityTerm]("weight"): {1, 100}, in[corev1.PreferredSchedulingTerm]("weight"): {1, 100},
+		in[autoscalingv2.HPAScalingRules]("stabilizationWindowSeconds"): {0, 3600},
+		in[autoscalingv2.HPAScalingPolicy]("periodSeconds"):             {1, 1800}, in[autoscalingv2.HPAScalingPolicy]("value"): from1,
 		in[schedulingv1.PriorityClass]("value"):             {-2147483648, 1000000000},
 		in[admissionv1.ValidatingWebhook]("timeoutSeconds"): {1, 30}, in[admissionv1.MutatingWebhook]("timeoutSeconds"): {1, 30},
 	}
