@@ -39,12 +39,12 @@ func (c *referrer) kubernetes(group string) {
 	switch group + "/" + c.Kind {
 	case "apps/StatefulSet":
 		c.beside("Service", "spec.serviceName")
-		c.class("storage.k8s.io", "StorageClass", "spec.volumeClaimTemplates[].spec.storageClassName")
+		c.ofClass("storage.k8s.io", "StorageClass", "spec.volumeClaimTemplates[].spec.storageClassName")
 	case "networking.k8s.io/Ingress":
 		c.ingress()
-		c.class("networking.k8s.io", "IngressClass", "spec.ingressClassName")
+		c.ofClass("networking.k8s.io", "IngressClass", "spec.ingressClassName")
 	case "/PersistentVolumeClaim":
-		c.class("storage.k8s.io", "StorageClass", "spec.storageClassName")
+		c.ofClass("storage.k8s.io", "StorageClass", "spec.storageClassName")
 	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
 		c.served("webhooks[].clientConfig.service")
 	case "apiregistration.k8s.io/APIService":
@@ -81,8 +81,8 @@ func (c *referrer) named(group, kind, namespace, name, at string) {
 	c.put(reference{rule: RuleMissingObject, group: group, kind: kind, namespace: namespace, name: name, field: at})
 }
 
-// class adds a reference to an object of the whole cluster, such as a StorageClass. The repo seldom has all of them.
-func (c *referrer) class(group, kind, path string) {
+// ofClass adds a reference to an object of the whole cluster, such as a StorageClass. The repo seldom has all of them.
+func (c *referrer) ofClass(group, kind, path string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		if name, ok := value.(string); ok {
 			c.named(group, kind, "", name, at)
@@ -123,7 +123,7 @@ func (c *referrer) pods(spec string) {
 		c.optional(volume.kind, spec+volume.path, volume.name)
 		c.items(volume.kind, spec+volume.path, volume.name)
 	}
-	c.class("scheduling.k8s.io", "PriorityClass", spec+".priorityClassName")
+	c.ofClass("scheduling.k8s.io", "PriorityClass", spec+".priorityClassName")
 	for _, list := range []string{".initContainers[]", ".containers[]"} {
 		c.optional("ConfigMap", spec+list+".envFrom[].configMapRef", "name")
 		c.optional("Secret", spec+list+".envFrom[].secretRef", "name")
