@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -36,7 +37,9 @@ func (r *CredentialsReport) Unread() int {
 type ClusterCredentials struct {
 	Name string `json:"name"`
 	// Error says why the management cluster did not answer.
-	Error       string       `json:"error,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Hint says what to do about the error.
+	Hint        string       `json:"hint,omitempty"`
 	Credentials []Credential `json:"credentials"`
 }
 
@@ -71,7 +74,7 @@ func Credentials(ctx context.Context, targets []*Target, within time.Duration, n
 		c := ClusterCredentials{Name: targets[i].Name, Credentials: []Credential{}}
 		all, err := targets[i].credentials(ctx, within, now)
 		if err != nil {
-			c.Error = err.Error()
+			c.Error, c.Hint = err.Error(), diag.Hint(err)
 		}
 		c.Credentials = append(c.Credentials, all...)
 		report.Clusters[i] = c

@@ -259,7 +259,8 @@ func (t *Target) absent() error {
 // elsewhere is the error if this machine does not know how to reach the cluster. The cluster may exist, for example if it is older than
 // fleetctl.
 func (t *Target) elsewhere() error {
-	const reach = "say how it is reached with --kubeconfig or --context, or once for all with `fleetctl connect`"
+	// Not every command with this hint has the flags.
+	const reach = "say how it is reached: once for all with `fleetctl connect`, or with --kubeconfig or --context where the command has them"
 	if t.repo != nil && slices.Contains(t.repo.Adopted, t.Name) {
 		return diag.NotReady(reach, "this machine does not know how the management cluster %s is reached", t.Name)
 	}

@@ -20,7 +20,11 @@ func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest
 	if ref.namespace == "" && !withoutNamespace[ref.kind] {
 		return nil
 	}
-	if (o.Template != "" || !s.knows(p, ref.namespace, ref.kind)) &&
+	knows := s.knows(p, ref.namespace, ref.kind)
+	if ref.declared {
+		knows = !s.strange[p] && !s.run.isForeign() && ref.namespace != ""
+	}
+	if (o.Template != "" || !knows) &&
 		(!isSlip(ref.name, nearest) || s.mayBeOfChart(space{p, ref.namespace}, ref.name)) {
 		return nil
 	}

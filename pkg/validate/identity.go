@@ -10,7 +10,8 @@ import (
 var withoutNamespace = map[string]bool{
 	"AWSClusterControllerIdentity": true, "AWSClusterRoleIdentity": true, "AWSClusterStaticIdentity": true, "VSphereClusterIdentity": true,
 	"OpenStackClusterIdentity": true, "VSphereFailureDomain": true, "GlobalInClusterIPPool": true, "GlobalInfobloxIPPool": true,
-	"ClusterRole": true,
+	"ClusterRole":  true,
+	"StorageClass": true, "IngressClass": true, "PriorityClass": true,
 }
 
 // identityPointers are the fields in which clusters refer to their credentials: an identity of the provider, or a Secret.

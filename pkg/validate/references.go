@@ -22,6 +22,10 @@ type reference struct {
 	role role
 	// port is the name or number of the Service's port, and portField is the field with it.
 	port, portField string
+	// key is the key of the ConfigMap or Secret, and keyField is the field with it.
+	key, keyField string
+	// declared: people alone make objects of the kind, so the repo has them all unless others apply objects to the same cluster.
+	declared bool
 	// workers are the classes of workers in the ClusterClass that a Cluster uses.
 	workers []worked
 }
@@ -87,18 +91,26 @@ func (c *referrer) flux() {
 		c.from("substituteFrom", "spec", "postBuild", "substituteFrom")
 		c.dependsOn()
 		c.secret("spec", "kubeConfig", "secretRef")
+		c.onThisCluster()
 	case "HelmRelease":
 		c.source("spec", "chart", "spec", "sourceRef")
 		c.source("spec", "chartRef")
 		c.from("valuesFrom", "spec", "valuesFrom")
 		c.dependsOn()
 		c.secret("spec", "kubeConfig", "secretRef")
+		c.onThisCluster()
 	case "GitRepository", "HelmRepository", "OCIRepository", "Bucket", "HelmChart", "ImageRepository", "Provider", "Receiver":
 		for _, field := range []string{"secretRef", "certSecretRef", "proxySecretRef"} {
 			c.secret("spec", field)
 		}
 		c.secret("spec", "verify", "secretRef")
 		c.source("spec", "sourceRef") // of a HelmChart
+		c.about("spec.resources")     // of a Receiver
+	case "Alert":
+		c.declared("Provider", "spec.providerRef")
+		c.about("spec.eventSources")
+	case "ImagePolicy":
+		c.declared("ImageRepository", "spec.imageRepositoryRef")
 	case "ImageUpdateAutomation":
 		c.source("spec", "sourceRef")
 	}
@@ -115,7 +127,16 @@ func (c *referrer) from(name string, path ...string) {
 			rule = RuleMissingSecret
 		}
 		at := fmt.Sprintf("%s[%d].name", strings.Join(append(path[:len(path)-1:len(path)-1], name), "."), i)
+		n := len(c.refs)
 		c.add(rule, from.Text("kind"), "", from.Text("name"), at)
+		if name != "valuesFrom" || len(c.refs) == n {
+			continue
+		}
+		ref := &c.refs[n]
+		ref.key, ref.keyField = "values.yaml", at
+		if key := from.Text("valuesKey"); key != "" {
+			ref.key, ref.keyField = key, strings.TrimSuffix(at, "name")+"valuesKey"
+		}
 	}
 }
 

@@ -236,6 +236,7 @@ func (s *resolver) check(o *object) diag.Findings {
 			if s.there(p, ref) {
 				out = append(out, s.leadsTo(p, o, ref)...)
 				out = append(out, s.checkPort(p, o, ref)...)
+				out = append(out, s.checkKey(p, o, ref)...)
 				out = append(out, s.checkResources(p, o, ref)...)
 				out = append(out, s.checkAdmits(p, o, ref)...)
 				continue

@@ -40,6 +40,9 @@ var givenLabels = []string{
 
 // selections adds the selectors of an object.
 func (c *referrer) selections(group string) {
+	if spec := podSpecs[group+"/"+c.Kind]; spec != nil {
+		c.neighbours(strings.Join(spec, "."))
+	}
 	switch group + "/" + c.Kind {
 	case "/Service":
 		selector := c.fields.In("spec", "selector")
@@ -54,6 +57,22 @@ func (c *referrer) selections(group string) {
 			c.fields.In("spec", "selector"))
 	case "addons." + clusterGroup + "/ClusterResourceSet":
 		c.selectBy(selection{field: "spec.clusterSelector", what: selectsClusters}, c.fields.In("spec", "clusterSelector"))
+	}
+}
+
+// neighbours adds the selectors with which pods look for other pods of their namespace, to be near them or far from them.
+func (c *referrer) neighbours(spec string) {
+	look := func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		term := mapping.Fields(inner)
+		if term["namespaces"] == nil && term["namespaceSelector"] == nil {
+			c.selectBy(selection{field: at + ".labelSelector", what: selectsPods}, term.In("labelSelector"))
+		}
+	}
+	eachAt(c.fields, spec+".topologySpreadConstraints[]", look)
+	for _, way := range []string{".affinity.podAffinity", ".affinity.podAntiAffinity"} {
+		eachAt(c.fields, spec+way+".requiredDuringSchedulingIgnoredDuringExecution[]", look)
+		eachAt(c.fields, spec+way+".preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm", look)
 	}
 }
 

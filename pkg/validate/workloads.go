@@ -39,8 +39,16 @@ func (c *referrer) kubernetes(group string) {
 	switch group + "/" + c.Kind {
 	case "apps/StatefulSet":
 		c.beside("Service", "spec.serviceName")
+		c.ofClass("storage.k8s.io", "StorageClass", "spec.volumeClaimTemplates[].spec.storageClassName")
 	case "networking.k8s.io/Ingress":
 		c.ingress()
+		c.ofClass("networking.k8s.io", "IngressClass", "spec.ingressClassName")
+	case "/PersistentVolumeClaim":
+		c.ofClass("storage.k8s.io", "StorageClass", "spec.storageClassName")
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration", "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+		c.served("webhooks[].clientConfig.service")
+	case "apiregistration.k8s.io/APIService":
+		c.served("spec.service")
 	case "autoscaling/HorizontalPodAutoscaler":
 		c.scaled("spec.scaleTargetRef")
 	case "autoscaling.k8s.io/VerticalPodAutoscaler":
@@ -73,12 +81,32 @@ func (c *referrer) named(group, kind, namespace, name, at string) {
 	c.put(reference{rule: RuleMissingObject, group: group, kind: kind, namespace: namespace, name: name, field: at})
 }
 
+// ofClass adds a reference to an object of the whole cluster, such as a StorageClass. The repo seldom has all of them.
+func (c *referrer) ofClass(group, kind, path string) {
+	eachAt(c.fields, path, func(at string, value any) {
+		if name, ok := value.(string); ok {
+			c.named(group, kind, "", name, at)
+		}
+	})
+}
+
+// served adds references to the Services that answer for an API server.
+func (c *referrer) served(path string) {
+	eachAt(c.fields, path, func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		service := mapping.Fields(inner)
+		c.named("", "Service", service.Text("namespace"), service.Text("name"), at+".name")
+	})
+}
+
 // optional adds the reference in a mapping, unless the mapping has optional: true.
 func (c *referrer) optional(kind, path, name string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		inner, _ := value.(map[string]any)
 		if optional, _ := inner["optional"].(bool); !optional {
+			before := len(c.refs)
 			c.named("", kind, "", mapping.Fields(inner).Text(name), at+"."+name)
+			c.key(before, mapping.Fields(inner).Text("key"), at+".key")
 		}
 	})
 }
@@ -88,10 +116,14 @@ func (c *referrer) pods(spec string) {
 	c.beside("ServiceAccount", spec+".serviceAccountName")
 	c.beside("PersistentVolumeClaim", spec+".volumes[].persistentVolumeClaim.claimName")
 	c.beside("Secret", spec+".imagePullSecrets[].name")
-	c.optional("ConfigMap", spec+".volumes[].configMap", "name")
-	c.optional("Secret", spec+".volumes[].secret", "secretName")
-	c.optional("ConfigMap", spec+".volumes[].projected.sources[].configMap", "name")
-	c.optional("Secret", spec+".volumes[].projected.sources[].secret", "name")
+	for _, volume := range []struct{ kind, path, name string }{
+		{"ConfigMap", ".volumes[].configMap", "name"}, {"Secret", ".volumes[].secret", "secretName"},
+		{"ConfigMap", ".volumes[].projected.sources[].configMap", "name"}, {"Secret", ".volumes[].projected.sources[].secret", "name"},
+	} {
+		c.optional(volume.kind, spec+volume.path, volume.name)
+		c.items(volume.kind, spec+volume.path, volume.name)
+	}
+	c.ofClass("scheduling.k8s.io", "PriorityClass", spec+".priorityClassName")
 	for _, list := range []string{".initContainers[]", ".containers[]"} {
 		c.optional("ConfigMap", spec+list+".envFrom[].configMapRef", "name")
 		c.optional("Secret", spec+list+".envFrom[].secretRef", "name")

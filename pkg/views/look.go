@@ -75,6 +75,9 @@ func credentialsView(p *Page, r *management.CredentialsReport, within time.Durat
 	for _, c := range r.Clusters {
 		if c.Error != "" {
 			ui.Fprintf(p.Out, "Management cluster %s could not be asked: %s\n", c.Name, c.Error)
+			if c.Hint != "" {
+				ui.Fprintf(p.Out, "  hint: %s\n", c.Hint)
+			}
 		}
 	}
 	if r.Ending > 0 {

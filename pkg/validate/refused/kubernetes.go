@@ -27,6 +27,7 @@ var builtIn = map[string]func(part){
 	"/ResourceQuota":                      quota,
 	"/LimitRange":                         limitRange,
 	"/PersistentVolumeClaim":              claim,
+	"/Namespace":                          namespace,
 	"policy/PodDisruptionBudget":          disruptionBudget,
 	rbacGroup + "/Role":                   role,
 	rbacGroup + "/ClusterRole":            role,
@@ -34,7 +35,11 @@ var builtIn = map[string]func(part){
 	rbacGroup + "/ClusterRoleBinding":     roleBinding,
 	"scheduling.k8s.io/PriorityClass":     priorityClass,
 
+	"source.toolkit.fluxcd.io/GitRepository":  gitRepository,
 	"source.toolkit.fluxcd.io/HelmRepository": helmRepository,
+	"helm.toolkit.fluxcd.io/HelmRelease":      helmRelease,
+	"image.toolkit.fluxcd.io/ImagePolicy":     imagePolicy,
+	"image.toolkit.fluxcd.io/ImageRepository": imageRepository,
 }
 
 // workload judges the kinds that keep pods running.
@@ -52,7 +57,13 @@ func workload(p part) {
 
 func deployment(p part) {
 	workload(p)
-	update := p.in("spec").in("strategy").in("rollingUpdate")
+	strategy := p.in("spec").in("strategy")
+	update := strategy.in("rollingUpdate")
+	if strategy.word("type") == "Recreate" && strategy.given("rollingUpdate") {
+		strategy.refuse("rollingUpdate", "it cannot be set where type is Recreate", "take it away, or write type: RollingUpdate")
+	}
+	update.share("maxSurge")
+	update.share("maxUnavailable")
 	if update.isZero("maxUnavailable") && update.isZero("maxSurge") {
 		update.refuse("maxUnavailable", "it cannot be 0 where maxSurge is 0: no pod could ever be replaced", "let one of the two be at least 1")
 	}
@@ -72,6 +83,8 @@ func deployment(p part) {
 func daemonSet(p part) {
 	workload(p)
 	update := p.in("spec").in("updateStrategy").in("rollingUpdate")
+	update.share("maxSurge")
+	update.share("maxUnavailable")
 	nothing := func(field string) bool { return update.isZero(field) || !update.given(field) }
 	switch {
 	case update.isZero("maxUnavailable") && nothing("maxSurge"):
@@ -141,6 +154,10 @@ func ingress(p part) {
 
 func networkPolicy(p part) {
 	spec := p.in("spec")
+	directions, _ := spec.fields["policyTypes"].([]any)
+	if len(directions) > 0 && !slices.Contains(directions, any("Egress")) && spec.has("egress") {
+		spec.refuse("egress", "policyTypes has no Egress, so these rules limit nothing", "add Egress to policyTypes")
+	}
 	for _, way := range []struct{ direction, peers string }{{"ingress", "from"}, {"egress", "to"}} {
 		for _, rule := range spec.each(way.direction) {
 			for _, peer := range rule.each(way.peers) {

@@ -24,6 +24,8 @@ func role(p part) {
 			rule.refuse("", "a rule needs apiGroups", `write apiGroups: [""] for the kinds of Kubernetes' core`)
 		case !rule.has("resources"):
 			rule.refuse("", "a rule needs resources", "write the plural of each kind, as in resources: [pods]")
+		default:
+			grants(rule)
 		}
 	}
 }
@@ -53,7 +55,12 @@ func roleBinding(p part) {
 }
 
 // disruptionBudget judges a PodDisruptionBudget.
-func disruptionBudget(p part) { p.in("spec").together("maxUnavailable", "minAvailable") }
+func disruptionBudget(p part) {
+	spec := p.in("spec")
+	spec.together("maxUnavailable", "minAvailable")
+	spec.share("maxUnavailable")
+	spec.share("minAvailable")
+}
 
 // claim judges a PersistentVolumeClaim.
 func claim(p part) {
@@ -64,6 +71,7 @@ func claim(p part) {
 	if !spec.has("accessModes") {
 		spec.refuse("", "a claim needs accessModes", "write accessModes: [ReadWriteOnce]")
 	}
+	spec.in("resources").in("requests").bytes("storage")
 	if !spec.in("resources").in("requests").given("storage") {
 		spec.refuse("", "a claim needs a size", "write it under resources.requests.storage, as in 10Gi")
 	}

@@ -15,11 +15,13 @@ func pods(spec part, claims []string) {
 		v.once("volume", &volumes, len(claims))
 		oneSource(v)
 	}
+	tolerations(spec)
 	var names []string
 	for _, list := range []string{"initContainers", "containers"} {
 		for _, c := range spec.each(list) {
 			c.once("container", &names, 0)
 			container(c, volumes)
+			security(spec, c)
 		}
 	}
 }
@@ -55,6 +57,7 @@ func container(c part, volumes []string) {
 		if variable.has("value") {
 			variable.together("valueFrom", "value")
 		}
+		fieldVariable(variable)
 	}
 	var ports []string
 	for _, port := range c.each("ports") {
@@ -142,10 +145,14 @@ func probes(c part) {
 
 func isNumber(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// resources reports requests that are more than their limits.
+// resources judges what a container asks for: its names, its amounts, and requests that are more than their limits.
 func resources(p part) {
 	limits := p.in("limits")
 	requests := p.in("requests")
+	for _, amounts := range []part{limits, requests} {
+		amounts.resourceNames()
+		amounts.bytes("memory", "ephemeral-storage")
+	}
 	for _, name := range requests.names() {
 		request, ok := requests.quantity(name)
 		limit, limited := limits.quantity(name)

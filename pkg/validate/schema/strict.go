@@ -98,62 +98,6 @@ var required = sync.OnceValue(func() map[reflect.Type][]string {
 	}
 })
 
-// fieldOf is a field of a Go type, by its name in JSON.
-type fieldOf struct {
-	of   reflect.Type
-	name string
-}
-
-func in[T any](name string) fieldOf { return fieldOf{reflect.TypeFor[T](), name} }
-
-// choices are the values that a field accepts, or that each item of a list accepts.
-var choices = sync.OnceValue(func() map[fieldOf][]string {
-	protocols, retain := []string{"TCP", "UDP", "SCTP"}, []string{"Retain", "Delete"}
-	return map[fieldOf][]string{
-		in[corev1.ServiceSpec]("type"):                            {"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"},
-		in[corev1.ServiceSpec]("sessionAffinity"):                 {"None", "ClientIP"},
-		in[corev1.ServiceSpec]("externalTrafficPolicy"):           {"Cluster", "Local"},
-		in[corev1.ServiceSpec]("internalTrafficPolicy"):           {"Cluster", "Local"},
-		in[corev1.ServicePort]("protocol"):                        protocols,
-		in[corev1.ContainerPort]("protocol"):                      protocols,
-		in[networkingv1.NetworkPolicyPort]("protocol"):            protocols,
-		in[networkingv1.NetworkPolicySpec]("policyTypes"):         {"Ingress", "Egress"},
-		in[networkingv1.HTTPIngressPath]("pathType"):              {"Exact", "Prefix", "ImplementationSpecific"},
-		in[corev1.Container]("imagePullPolicy"):                   {"Always", "IfNotPresent", "Never"},
-		in[corev1.Container]("terminationMessagePolicy"):          {"File", "FallbackToLogsOnError"},
-		in[corev1.PodSpec]("restartPolicy"):                       {"Always", "OnFailure", "Never"},
-		in[corev1.PodSpec]("dnsPolicy"):                           {"ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"},
-		in[corev1.PodSpec]("preemptionPolicy"):                    {"PreemptLowerPriority", "Never"},
-		in[corev1.HTTPGetAction]("scheme"):                        {"HTTP", "HTTPS"},
-		in[corev1.Toleration]("effect"):                           {"NoSchedule", "PreferNoSchedule", "NoExecute"},
-		in[corev1.Toleration]("operator"):                         {"Exists", "Equal", "Lt", "Gt"},
-		in[corev1.TopologySpreadConstraint]("whenUnsatisfiable"):  {"DoNotSchedule", "ScheduleAnyway"},
-		in[corev1.NodeSelectorRequirement]("operator"):            {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"},
-		in[metav1.LabelSelectorRequirement]("operator"):           {"In", "NotIn", "Exists", "DoesNotExist"},
-		in[corev1.PersistentVolumeClaimSpec]("accessModes"):       {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"},
-		in[corev1.PersistentVolumeClaimSpec]("volumeMode"):        {"Filesystem", "Block"},
-		in[corev1.PersistentVolumeSpec]("accessModes"):            {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"},
-		in[storagev1.StorageClass]("reclaimPolicy"):               retain,
-		in[storagev1.StorageClass]("volumeBindingMode"):           {"Immediate", "WaitForFirstConsumer"},
-		in[appsv1.DeploymentStrategy]("type"):                     {"Recreate", "RollingUpdate"},
-		in[appsv1.StatefulSetUpdateStrategy]("type"):              {"RollingUpdate", "OnDelete"},
-		in[appsv1.DaemonSetUpdateStrategy]("type"):                {"RollingUpdate", "OnDelete"},
-		in[appsv1.StatefulSetSpec]("podManagementPolicy"):         {"OrderedReady", "Parallel"},
-		in[batchv1.CronJobSpec]("concurrencyPolicy"):              {"Allow", "Forbid", "Replace"},
-		in[batchv1.JobSpec]("completionMode"):                     {"NonIndexed", "Indexed"},
-		in[rbacv1.Subject]("kind"):                                {"User", "Group", "ServiceAccount"},
-		in[rbacv1.RoleRef]("kind"):                                {"Role", "ClusterRole"},
-		in[autoscalingv2.MetricSpec]("type"):                      {"Resource", "ContainerResource", "Pods", "Object", "External"},
-		in[admissionv1.ValidatingWebhook]("failurePolicy"):        {"Ignore", "Fail"},
-		in[admissionv1.MutatingWebhook]("failurePolicy"):          {"Ignore", "Fail"},
-		in[admissionv1.ValidatingWebhook]("sideEffects"):          {"None", "NoneOnDryRun"},
-		in[admissionv1.MutatingWebhook]("sideEffects"):            {"None", "NoneOnDryRun"},
-		in[apiextensionsv1.CustomResourceDefinitionSpec]("scope"): {"Namespaced", "Cluster"},
-		in[notificationv1beta3.AlertSpec]("eventSeverity"):        {"info", "error"},
-		in[kustomizev1.CrossNamespaceSourceReference]("kind"):     {"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"},
-	}
-})
-
 // span is the range of a number. A most of 0 means no upper bound.
 type span struct{ least, most int64 }
 
@@ -185,6 +129,9 @@ var spans = sync.OnceValue(func() map[fieldOf]span {
 		in[corev1.Probe]("initialDelaySeconds"): from0, in[corev1.Probe]("periodSeconds"): from0, in[corev1.Probe]("timeoutSeconds"): from0,
 		in[corev1.Probe]("successThreshold"): from0, in[corev1.Probe]("failureThreshold"): from0,
 		in[autoscalingv2.HorizontalPodAutoscalerSpec]("maxReplicas"): from1, in[autoscalingv2.HorizontalPodAutoscalerSpec]("minReplicas"): from0,
+		in[corev1.WeightedPodAffinityTerm]("weight"): {1, 100}, in[corev1.PreferredSchedulingTerm]("weight"): {1, 100},
+		in[autoscalingv2.HPAScalingRules]("stabilizationWindowSeconds"): {0, 3600},
+		in[autoscalingv2.HPAScalingPolicy]("periodSeconds"):             {1, 1800}, in[autoscalingv2.HPAScalingPolicy]("value"): from1,
 		in[schedulingv1.PriorityClass]("value"):             {-2147483648, 1000000000},
 		in[admissionv1.ValidatingWebhook]("timeoutSeconds"): {1, 30}, in[admissionv1.MutatingWebhook]("timeoutSeconds"): {1, 30},
 	}

@@ -1,0 +1,52 @@
+package validate
+
+import (
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
+)
+
+// onThisCluster adds the references of a Flux object to objects of the cluster to which it applies others, if that is its own cluster: its
+// ServiceAccount, and what it waits for.
+func (c *referrer) onThisCluster() {
+	if c.fields.In("spec", "kubeConfig") != nil {
+		return
+	}
+	c.beside("ServiceAccount", "spec.serviceAccountName")
+	eachAt(c.fields, "spec.healthChecks[]", func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		check := mapping.Fields(inner)
+		group, _, grouped := strings.Cut(check.Text("apiVersion"), "/")
+		switch {
+		case !grouped:
+			group = ""
+		case group != "apps" && group != "batch":
+			return // of Flux's own kinds, HelmReleases may come from anywhere, and other kinds from their controllers
+		}
+		c.named(group, check.Text("kind"), check.Text("namespace"), check.Text("name"), at+".name")
+	})
+}
+
+// declared adds the reference in a field to a Flux object that people alone make.
+func (c *referrer) declared(kind, path string) {
+	eachAt(c.fields, path, func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		to := mapping.Fields(inner)
+		c.put(reference{
+			rule: RuleMissingObject, kind: kind, namespace: to.Text("namespace"), name: to.Text("name"), field: at + ".name", declared: true,
+		})
+	})
+}
+
+// about adds the references to the Flux objects whose events an Alert sends on, or which a Receiver wakes. The name * stands for all.
+func (c *referrer) about(path string) {
+	eachAt(c.fields, path+"[]", func(at string, value any) {
+		inner, _ := value.(map[string]any)
+		to := mapping.Fields(inner)
+		if name := to.Text("name"); name != "" && name != "*" {
+			c.put(reference{
+				rule: RuleMissingObject, kind: to.Text("kind"), namespace: to.Text("namespace"), name: name, field: at + ".name", declared: true,
+			})
+		}
+	})
+}
