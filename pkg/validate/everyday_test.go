@@ -198,6 +198,8 @@ rules:
 - {apiGroups: ["", apps], resources: [pods, pods/log, deployments], verbs: [get, deletecollection]}
 - {apiGroups: [example.com], resources: [deployments], verbs: [gett]}
 - {apiGroups: ["*"], resources: ["*"], verbs: [get]}
+- {apiGroups: [metrics.k8s.io], resources: [pods, nodes], verbs: [get, list]}
+- {apiGroups: [custom.metrics.k8s.io], resources: [pods/requests], verbs: [gett]}
 ---
 apiVersion: notification.toolkit.fluxcd.io/v1beta3
 kind: Provider

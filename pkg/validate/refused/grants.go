@@ -26,10 +26,16 @@ var groupsOf = map[string][]string{
 	"roles": {rbacGroup}, "rolebindings": {rbacGroup}, "clusterroles": {rbacGroup}, "clusterrolebindings": {rbacGroup},
 }
 
-// ofKubernetes tells whether an API group is one of Kubernetes itself, in which nobody else can have resources.
-func ofKubernetes(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+// ownGroups are the API groups that every API server has of its own. Nobody else can have resources in them. Groups such as metrics.k8s.io
+// look alike, but an aggregated API server has them, with resources and verbs of its own.
+var ownGroups = []string{
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+	"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io",
+	"networking.k8s.io", "node.k8s.io", "policy", rbacGroup, "scheduling.k8s.io", "storage.k8s.io",
 }
+
+// ofKubernetes tells whether an API group is one of Kubernetes itself.
+func ofKubernetes(group string) bool { return slices.Contains(ownGroups, group) }
 
 // grants reports a rule of a role that grants nothing. An API server takes the rule, and refuses later what the rule is for.
 func grants(rule part) {
