@@ -108,7 +108,7 @@ func refused(t *testing.T, login Config) {
 		"not mounted":     {nil, "nonsuch/key", "permission denied", "the token's policy"},
 		"not there":       {nil, "old/clouds/none", "404", "vault secrets list"},
 		"not there, kv2":  {nil, "secret/clouds/none", "404", "vault secrets list"},
-		"deleted":         {nil, "secret/clouds/gone", "404", ""},
+		"deleted":         {nil, "secret/clouds/gone", "is deleted", "vault kv put"},
 		"no such role":    {nil, "aws/creds/nonsuch", "permission denied", "the token's policy"},
 		"no such mount":   {func(c *Config) { c.Mount = "nonsuch" }, "old/clouds/other", "log in to Vault", "`vault:`"},
 		"wrong token":     {func(c *Config) { c.Token = "hvs.wrong-7" }, "old/clouds/other", "log in to Vault with the token", "vault login"},
