@@ -328,6 +328,6 @@ replace github.com/99designs/keyring => github.com/Jeffail/keyring v1.2.3
 
 replace github.com/ma314smith/signedxml v1.1.1 => github.com/moov-io/signedxml v1.1.1
 
-// The newest pair of releases that fit each other: this release names sdk v0.20.0, which it takes from its own repository. v1.21.4 fits no
-// released sdk. A replace, because plugins would raise the sdk.
+// Releases that fit each other: this Vault names sdk v0.20.0 but takes it from its own repository. Vault v1.21.4 fits neither sdk v0.20.0
+// nor v0.21.0. The replace keeps plugins from raising the version.
 replace github.com/hashicorp/vault/sdk => github.com/hashicorp/vault/sdk v0.20.0
