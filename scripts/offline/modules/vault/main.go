@@ -13,9 +13,11 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/hashicorp/go-hclog"
 	jwt "github.com/hashicorp/vault-plugin-auth-jwt"
@@ -24,6 +26,7 @@ import (
 	"github.com/hashicorp/vault/builtin/logical/aws"
 	vaulthttp "github.com/hashicorp/vault/http"
 	"github.com/hashicorp/vault/internalshared/configutil"
+	"github.com/hashicorp/vault/sdk/helper/consts"
 	"github.com/hashicorp/vault/sdk/logical"
 	"github.com/hashicorp/vault/sdk/physical/inmem"
 	"github.com/hashicorp/vault/vault"
@@ -35,16 +38,35 @@ func main() {
 	}
 }
 
+// builtin are the plugins that are a part of this program, which Vault looks for when it mounts one.
+type builtin map[consts.PluginType]map[string]logical.Factory
+
+func (b builtin) Contains(name string, kind consts.PluginType) bool { return b[kind][name] != nil }
+
+func (b builtin) Get(name string, kind consts.PluginType) (func() (any, error), bool) {
+	factory, ok := b[kind][name]
+	return func() (any, error) { return factory, nil }, ok
+}
+
+func (b builtin) Keys(kind consts.PluginType) []string { return slices.Sorted(maps.Keys(b[kind])) }
+
+func (b builtin) DeprecationStatus(name string, kind consts.PluginType) (consts.DeprecationStatus, bool) {
+	return consts.Supported, b.Contains(name, kind)
+}
+
+func (b builtin) IsBuiltinEntPlugin(string, consts.PluginType) bool { return false }
+
 func run(ctx context.Context) error {
 	logger := hclog.New(&hclog.LoggerOptions{Output: os.Stderr, Level: hclog.Warn})
 	storage, err := inmem.NewInmem(nil, logger)
 	if err != nil {
 		return err
 	}
+	engines := map[string]logical.Factory{"kv": kv.Factory, "aws": aws.Factory}
+	logins := map[string]logical.Factory{"approle": approle.Factory, "jwt": jwt.Factory}
 	core, err := vault.NewCore(&vault.CoreConfig{
-		Physical: storage, Logger: logger, DisableMlock: true,
-		LogicalBackends:    map[string]logical.Factory{"kv": kv.Factory, "aws": aws.Factory},
-		CredentialBackends: map[string]logical.Factory{"approle": approle.Factory, "jwt": jwt.Factory},
+		Physical: storage, Logger: logger, DisableMlock: true, LogicalBackends: engines, CredentialBackends: logins,
+		BuiltinRegistry: builtin{consts.PluginTypeSecrets: engines, consts.PluginTypeCredential: logins},
 	})
 	if err != nil {
 		return err
