@@ -248,6 +248,14 @@ e2e-clouds: build bundle-clouds ## Clusters in a simulated AWS and a simulated v
 e2e-clouds-first: build bundle-aws ## The part of e2e-clouds that takes minutes: AWS alone; for each commit
 	$(call clouds,$(CLOUDS_FIRST),$(AWS_BUNDLE))
 
+# The first build of Vault takes long; afterwards Go's own cache has its packages. It is for tests alone: no bundle and no release has it.
+.PHONY: test-vault
+test-vault: ## Values, leases and logins of a real Vault whose AWS is simulated; needs Python, and installs moto where it is missing; each night
+	CGO_ENABLED=0 $(GO) -C scripts/offline/modules/vault build -trimpath -buildvcs=false -ldflags "-s -w" -o "$(CURDIR)/bin/vault" .
+	python=$$(scripts/moto.sh); \
+	FLEETCTL_TEST_VAULT="$(CURDIR)/bin/vault" FLEETCTL_TEST_PYTHON="$$python" \
+	$(GO_TEST) . -trimpath -tags clouds -count=1 -v -timeout 10m -run '^TestRealVault$$' $(TESTFLAGS) ./pkg/vault ./pkg/fromvault
+
 # The bundle with an older release of Cluster API. The first build takes some five minutes of processor time.
 BEFORE_BUNDLE := $(OFFLINE)/bundle-before
 

@@ -152,7 +152,11 @@ func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 	}
 	begin := time.Now()
 	var got answer
-	if err := c.call(ctx, http.MethodGet, asked, nil, &got); err != nil {
+	err = c.call(ctx, http.MethodGet, asked, nil, &got)
+	// Vault answers 404 with data, the metadata of the version, where the newest version is deleted.
+	said, _ := errors.AsType[*Error](err)
+	deleted := versioned && said != nil && said.Status == http.StatusNotFound && len(got.Data) > 0 && string(got.Data) != "null"
+	if err != nil && !deleted {
 		return nil, c.explain("read "+at+" of Vault at "+c.Server(), err)
 	}
 	content := got.Data
@@ -160,7 +164,7 @@ func (c *Client) Read(ctx context.Context, at string) (*Secret, error) {
 		var inner struct {
 			Data json.RawMessage `json:"data"`
 		}
-		if json.Unmarshal(content, &inner) != nil || len(inner.Data) == 0 || string(inner.Data) == "null" {
+		if deleted || json.Unmarshal(content, &inner) != nil || len(inner.Data) == 0 || string(inner.Data) == "null" {
 			return nil, diag.Errorf("write it again: vault kv put "+at+" …", "the newest version of %s in Vault is deleted", at)
 		}
 		content = inner.Data
@@ -277,21 +281,21 @@ func (s *Secret) Field(name string) (string, error) {
 	return string(raw), nil
 }
 
-// explain is err with what to do about it.
+// explain is err with what to do about it. Where a login is refused or does not find its mount, the hint of the login holds.
 func (c *Client) explain(op string, err error) error {
 	var said *Error
 	var left *sameorigin.Error
 	var untrusted *tls.CertificateVerificationError
-	hint := ""
+	hint, told := "", diag.Hint(err) != ""
 	switch {
 	case errors.As(err, &untrusted):
 		hint = "VAULT_CACERT, or vault.caFile of the management cluster in fleet.yaml, names a PEM file with the authority of Vault's " +
 			"certificate; VAULT_ADDR has the name in it"
 	case errors.As(err, &said) && said.again():
 		hint = "run the same command again in a moment"
-	case errors.As(err, &said) && said.Status == http.StatusForbidden:
+	case errors.As(err, &said) && said.Status == http.StatusForbidden && !told:
 		hint = "the token's policy has to allow it; a namespace is part of the question, too"
-	case errors.As(err, &said) && said.Status == http.StatusNotFound:
+	case errors.As(err, &said) && said.Status == http.StatusNotFound && !told:
 		hint = "check path and namespace; see `vault secrets list`"
 	case errors.As(err, &said) && said.Status == http.StatusServiceUnavailable:
 		hint = "vault status"

@@ -156,8 +156,9 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v, %s", field, err, diag.Hint(err))
 		}
 	}
-	if _, err := c.Read(t.Context(), "secret/gone"); err == nil {
-		t.Error("read what is deleted")
+	if _, err := c.Read(t.Context(), "secret/gone"); err == nil || !strings.Contains(err.Error(), "is deleted") ||
+		!strings.Contains(diag.Hint(err), "vault kv put") {
+		t.Errorf("of what is deleted: %v, hint %s", err, diag.Hint(err))
 	}
 }
 
@@ -253,6 +254,14 @@ func TestErrors(t *testing.T) {
 		if _, err := s.client(t, change).Read(t.Context(), "old/x"); err == nil || diag.Hint(err) == "" ||
 			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v, hint %s", name, err, diag.Hint(err))
+		}
+	}
+	// a login that is refused is told as a login, not as a policy that is too narrow
+	for method, hint := range map[Method]string{MethodToken: "vault login", MethodJWT: "check the mount"} {
+		refuses := newServer(t, map[string]string{})
+		c := refuses.client(t, func(c *Config) { c.Method, c.JWT = method, "eyJ.canary.x" })
+		if _, err := c.Read(t.Context(), "old/x"); err == nil || !strings.Contains(diag.Hint(err), hint) {
+			t.Errorf("%s: %v, hint %s", method, err, diag.Hint(err))
 		}
 	}
 	for _, address := range []string{
