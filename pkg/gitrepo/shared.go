@@ -8,9 +8,9 @@ import (
 	"runtime"
 )
 
-// A repository can belong to several users of a machine. core.sharedRepository says who reads and writes it, and git gives each of its files
-// and folders a mode accordingly. fleetctl takes the mode from a folder that git has made, so that it need not know the setting, nor the
-// umask of those who made the folder: what git lets another user do, fleetctl lets them do, too.
+// A repository can belong to several users of a machine. core.sharedRepository says who reads and writes it, and git gives each of its
+// files and folders a mode accordingly. fleetctl takes the mode from a folder that git has made, so that it need not know the setting, nor
+// the umask of those who made the folder: what git lets another user do, fleetctl lets them do, too.
 
 // sharedPerm returns the part of perm that the folder at dir gives. The owner keeps the whole part of the owner.
 func sharedPerm(dir string, perm fs.FileMode) (fs.FileMode, error) {

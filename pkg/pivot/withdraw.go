@@ -1,6 +1,7 @@
 package pivot
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -78,7 +79,7 @@ func without(v *resolve.Versions, r credentials.Replaceable) (*resolve.Versions,
 	other.Origins[r.Variable] = credentials.Origin{Source: "the identity of the machines"}
 	other.Vault = slices.DeleteFunc(slices.Clone(v.Vault), func(x v1alpha1.Variable) bool { return x.Name == r.Variable })
 	var err error
-	other.Source, err = v.Source.WithVariables(other.Variables) //nolint:contextcheck // it reads nothing yet
+	other.Source, err = v.Source.WithVariables(other.Variables)
 	return &other, err
 }
 
@@ -93,7 +94,7 @@ func (p *Move) withdrawOne(
 	if err != nil {
 		return err
 	}
-	other, err := without(v, r)
+	other, err := without(v, r) //nolint:contextcheck // it reads nothing yet
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (p *Move) declareWithdrawn(
 			return nil, err
 		}
 		after, err := v1alpha1.SetVariableValue(before, s.DeclaredAs(), v1alpha1.ProviderInfrastructure, r.Provider, r.Variable, r.None)
-		if err != nil || string(after) == string(before) {
+		if err != nil || bytes.Equal(after, before) {
 			return nil, err
 		}
 		return []gitrepo.Change{{Path: v1alpha1.FileName, Content: after}}, nil

@@ -63,7 +63,7 @@ func newWithdrawBed(t *testing.T) *withdrawBed {
 	}
 }
 
-// makes makes a Cluster with an AWSCluster whose network the provider calls ready; more are further fields of the AWSCluster's spec.
+// makes adds a Cluster with an AWSCluster whose network the provider calls ready; more are further fields of the AWSCluster's spec.
 func (b *withdrawBed) makes(ctx context.Context, name, more string) {
 	b.Helper()
 	manifest := strings.ReplaceAll(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: NAME, namespace: default}, spec:
@@ -72,7 +72,8 @@ func (b *withdrawBed) makes(ctx context.Context, name, more string) {
 {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSCluster, metadata: {name: NAME, namespace: default,
   labels: {cluster.x-k8s.io/cluster-name: NAME}}, spec: {region: eu-central-1MORE}}
 `, "NAME", name)
-	if _, err := kubetest.ApplyYAML(ctx, b.target.client, []byte(strings.ReplaceAll(manifest, "MORE", more)), kube.ApplyOptions{}); err != nil {
+	manifest = strings.ReplaceAll(manifest, "MORE", more)
+	if _, err := kubetest.ApplyYAML(ctx, b.target.client, []byte(manifest), kube.ApplyOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	b.says(ctx, name, "True", "")

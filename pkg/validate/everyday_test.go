@@ -40,40 +40,60 @@ func slips() []slip {
 		cpu     = "  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: known}\n"
 	)
 	return []slip{
-		{"a toleration that compares nothing", RuleValue,
-			inPod("      tolerations:\n      - key: a\n        operator: Exists\n        value: b\n", ""), "value: b"},
+		{
+			"a toleration that compares nothing", RuleValue,
+			inPod("      tolerations:\n      - key: a\n        operator: Exists\n        value: b\n", ""), "value: b",
+		},
 		{"a toleration of nothing", RuleValue, inPod("      tolerations:\n      - effect: NoSchedule\n", ""), "- effect"},
 		{"root that must not be", RuleValue, inPod("      securityContext: {runAsNonRoot: true}\n",
 			"        securityContext:\n          runAsUser: 0\n"), "runAsUser"},
-		{"privileges and none", RuleValue,
+		{
+			"privileges and none", RuleValue,
 			inPod("", "        securityContext:\n          privileged: true\n          allowPrivilegeEscalation: false\n"),
-			"allowPriv"},
-		{"a seccomp profile of no type", RuleValue,
-			inPod("      securityContext:\n        seccompProfile:\n          type: RuntimeDefaul\n", ""), "type: R"},
+			"allowPriv",
+		},
+		{
+			"a seccomp profile of no type", RuleValue,
+			inPod("      securityContext:\n        seccompProfile:\n          type: RuntimeDefaul\n", ""), "type: R",
+		},
 		{"a resource of no container", RuleValue, inPod("", "        resources:\n          requests:\n            mem: 1Gi\n"), "mem:"},
 		{"thousandths of a byte", RuleValue, inPod("", "        resources:\n          limits:\n            memory: 512m\n"), "512m"},
-		{"more asked for than allowed", RuleValue,
+		{
+			"more asked for than allowed", RuleValue,
 			inPod("", "        resources:\n          limits: {memory: 1Gi}\n          requests:\n            memory: 2Gi\n"),
-			"2Gi"},
-		{"a field of no pod", RuleValue,
+			"2Gi",
+		},
+		{
+			"a field of no pod", RuleValue,
 			inPod("", "        env:\n        - name: A\n          valueFrom:\n            fieldRef: {fieldPath: metadata.nam}\n"),
-			"fieldPath"},
-		{"a resource of no variable", RuleValue,
+			"fieldPath",
+		},
+		{
+			"a resource of no variable", RuleValue,
 			inPod("", "        env:\n        - name: A\n          valueFrom:\n            resourceFieldRef: {resource: limit.cpu}\n"),
-			"limit.cpu"},
-		{"a key that a ConfigMap lacks", RuleMissingObject,
+			"limit.cpu",
+		},
+		{
+			"a key that a ConfigMap lacks", RuleMissingObject,
 			inPod("", "        env:\n        - name: A\n          valueFrom:\n            configMapKeyRef: "+
-				"{name: known, key: domian}\n"), "domian"},
-		{"a key that a volume wants", RuleMissingObject,
+				"{name: known, key: domian}\n"), "domian",
+		},
+		{
+			"a key that a volume wants", RuleMissingObject,
 			inPod("      volumes:\n      - name: a\n        configMap:\n          name: known\n          items:\n"+
-				"          - key: domian\n            path: a\n", ""), "domian"},
-		{"a weight", RuleValue,
+				"          - key: domian\n            path: a\n", ""), "domian",
+		},
+		{
+			"a weight", RuleValue,
 			inPod("      affinity:\n        podAntiAffinity:\n          preferredDuringSchedulingIgnoredDuringExecution:\n"+
 				"          - weight: 200\n            podAffinityTerm: {topologyKey: a, labelSelector: {matchLabels: {app: NAME}}}\n"+
-				"", ""), "weight"},
-		{"far from nothing", RuleIdleSelector,
+				"", ""), "weight",
+		},
+		{
+			"far from nothing", RuleIdleSelector,
 			inPod("      affinity:\n        podAntiAffinity:\n          requiredDuringSchedulingIgnoredDuringExecution:\n"+
-				"          - topologyKey: a\n            labelSelector: {matchLabels: {app: nothing}}\n", ""), "nothing"},
+				"          - topologyKey: a\n            labelSelector: {matchLabels: {app: nothing}}\n", ""), "nothing",
+		},
 		{"spread with nothing", RuleIdleSelector, inPod("      topologySpreadConstraints:\n      - maxSkew: 1\n        topologyKey: a\n"+
 			"        whenUnsatisfiable: DoNotSchedule\n        labelSelector: {matchLabels: {app: nothing}}\n", ""), "nothing"},
 		{"a class of priority that is nearly right", RuleMissingObject, inPod("      priorityClassName: hihg\n", ""), "hihg"},
@@ -90,29 +110,41 @@ func slips() []slip {
 			"spec:\n  ingressClassName: ngnix\n  defaultBackend: {service: {name: known, port: {number: 80}}}\n"), "ngnix"},
 		{"a StorageClass that is nearly right", RuleMissingObject, ofShop("v1", "PersistentVolumeClaim",
 			"spec:\n  storageClassName: fsat\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"), "fsat"},
-		{"a group with its version", RuleValue,
-			ofShop(rbac, "Role", "rules:\n- apiGroups: [apps/v1]\n  resources: [deployments]\n  verbs: [get]\n"), "apps/v1"},
-		{"a kind for a resource", RuleValue,
-			ofShop(rbac, "Role", "rules:\n- apiGroups: [apps]\n  resources: [Deployment]\n  verbs: [get]\n"), "[Deployment]"},
-		{"a resource of another group", RuleValue,
-			ofShop(rbac, "Role", "rules:\n- apiGroups: [\"\"]\n  resources: [deployments]\n  verbs: [get]\n"), "- apiGroups"},
+		{
+			"a group with its version", RuleValue,
+			ofShop(rbac, "Role", "rules:\n- apiGroups: [apps/v1]\n  resources: [deployments]\n  verbs: [get]\n"), "apps/v1",
+		},
+		{
+			"a kind for a resource", RuleValue,
+			ofShop(rbac, "Role", "rules:\n- apiGroups: [apps]\n  resources: [Deployment]\n  verbs: [get]\n"), "[Deployment]",
+		},
+		{
+			"a resource of another group", RuleValue,
+			ofShop(rbac, "Role", "rules:\n- apiGroups: [\"\"]\n  resources: [deployments]\n  verbs: [get]\n"), "- apiGroups",
+		},
 		{"a verb", RuleValue, ofShop(rbac, "Role", "rules:\n- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [gte]\n"), "gte"},
 		{"a level of Pod Security", RuleValue, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: NAME\n  labels:\n" +
 			"    pod-security.kubernetes.io/enforce: restrict\n", "restrict"},
 		{"a version of Pod Security", RuleValue, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: NAME\n  labels:\n" +
 			"    pod-security.kubernetes.io/enforce-version: \"1.36\"\n", "1.36"},
-		{"a webhook without its Service", RuleMissingObject,
+		{
+			"a webhook without its Service", RuleMissingObject,
 			"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\n" +
 				"metadata: {name: NAME}\nwebhooks:\n- name: a.b.c\n  sideEffects: None\n  admissionReviewVersions: [v1]\n  clientConfig:\n" +
 				"    service:\n" +
-				"      namespace: shop\n      name: nothing\n", "name: nothing"},
+				"      namespace: shop\n      name: nothing\n", "name: nothing",
+		},
 		{"an ssh address without a key", RuleValue, ofShop("source.toolkit.fluxcd.io/v1", "GitRepository",
 			"spec:\n  interval: 1m\n  url: ssh://git@example.com/a.git\n"), "url:"},
 		{"a release with a long name", RuleValue, helmRelease(release + "  releaseName: " + strings.Repeat("a", 54) + "\n"), "releaseName"},
-		{"values that a ConfigMap lacks", RuleMissingConfig,
-			helmRelease(release + "  valuesFrom:\n  - kind: ConfigMap\n    name: known\n    valuesKey: domian\n"), "valuesKey"},
-		{"values under no key", RuleMissingConfig,
-			helmRelease(release + "  valuesFrom:\n  - kind: ConfigMap\n    name: known\n"), "name: known"},
+		{
+			"values that a ConfigMap lacks", RuleMissingConfig,
+			helmRelease(release + "  valuesFrom:\n  - kind: ConfigMap\n    name: known\n    valuesKey: domian\n"), "valuesKey",
+		},
+		{
+			"values under no key", RuleMissingConfig,
+			helmRelease(release + "  valuesFrom:\n  - kind: ConfigMap\n    name: known\n"), "name: known",
+		},
 		{"a health check of nothing", RuleMissingObject, ofShop(flux, "Kustomization",
 			own+"  healthChecks:\n  - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: nothing}\n"), "nothing"},
 		{"nobody who applies it", RuleMissingObject, ofShop(flux, "Kustomization", own+"  serviceAccountName: nobody\n"), "nobody"},
@@ -126,8 +158,10 @@ func slips() []slip {
 			"spec:\n  imageRepositoryRef:\n    name: nothing\n  policy: {semver: {range: 1.x}}\n"), "nothing"},
 		{"a filter of tags", RuleValue, ofShop(image, "ImagePolicy", "spec:\n  imageRepositoryRef: {name: known}\n"+
 			"  filterTags: {pattern: '^main-[a-f'}\n  policy: {numerical: {order: asc}}\n"), "filterTags"},
-		{"an image with a scheme", RuleValue,
-			ofShop(image, "ImageRepository", "spec:\n  interval: 1m\n  image: https://example.com/a\n"), "image:"},
+		{
+			"an image with a scheme", RuleValue,
+			ofShop(image, "ImageRepository", "spec:\n  interval: 1m\n  image: https://example.com/a\n"), "image:",
+		},
 	}
 }
 

@@ -117,8 +117,10 @@ func (c *referrer) pods(spec string) {
 	c.beside("PersistentVolumeClaim", spec+".volumes[].persistentVolumeClaim.claimName")
 	c.beside("Secret", spec+".imagePullSecrets[].name")
 	for _, volume := range []struct{ kind, path, name string }{
-		{"ConfigMap", ".volumes[].configMap", "name"}, {"Secret", ".volumes[].secret", "secretName"},
-		{"ConfigMap", ".volumes[].projected.sources[].configMap", "name"}, {"Secret", ".volumes[].projected.sources[].secret", "name"},
+		{"ConfigMap", ".volumes[].configMap", "name"},
+		{"Secret", ".volumes[].secret", "secretName"},
+		{"ConfigMap", ".volumes[].projected.sources[].configMap", "name"},
+		{"Secret", ".volumes[].projected.sources[].secret", "name"},
 	} {
 		c.optional(volume.kind, spec+volume.path, volume.name)
 		c.items(volume.kind, spec+volume.path, volume.name)

@@ -61,10 +61,10 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 	return appendItem(src, at, item)
 }
 
-// SetVariableValue returns src, a fleet.yaml, with a value in clear for a variable of a provider of the management cluster mgmt, which may be
-// "" if there is only one. The value replaces the variable's source. It adds the variable if the provider does not list it. All other bytes
-// stay as they are. It is an error if fleet.yaml does not list the provider. The other errors are those of Decode, ManagementCluster and
-// Set.
+// SetVariableValue returns src, a fleet.yaml, with a value in clear for a variable of a provider of the management cluster mgmt, which may
+// be "" if there is only one. The value replaces the variable's source. It adds the variable if the provider does not list it. All other
+// bytes stay as they are. It is an error if fleet.yaml does not list the provider. The other errors are those of Decode, ManagementCluster
+// and Set.
 func SetVariableValue(src []byte, mgmt string, providerType ProviderType, providerName, variable, value string) ([]byte, error) {
 	fleet, err := Decode(FileName, src)
 	if err != nil {

@@ -252,28 +252,28 @@ func TestSetProviderVersion(t *testing.T) {
 		t.Errorf("unknown management cluster: %v", err)
 	}
 }
+
 func TestSetVariableValue(t *testing.T) {
 	minimal := string(mustRead(t, "testdata/valid-minimal.yaml"))
 	with := func(variables string) string {
 		return strings.Replace(minimal, "- name: docker\n", "- name: docker\n"+variables, 1)
 	}
 	const key = "A_KEY"
-	const want = "          variables:\n          - name: A_KEY # the key\n            value: Cg==\n          - name: OTHER\n            env: X\n"
+	const first, other = "          variables:\n          - name: A_KEY # the key\n", "          - name: OTHER\n            env: X\n"
+	const want = first + "            value: Cg==\n" + other
 	for name, tc := range map[string]struct{ src, want string }{
 		"not listed": {minimal, with("          variables:\n            - name: A_KEY\n              value: Cg==\n")},
 		"env": {
-			with("          variables:\n          - name: A_KEY # the key\n            env: Y\n          - name: OTHER\n            env: X\n"), with(want),
+			with(first + "            env: Y\n" + other), with(want),
 		},
 		"command with base64": {
-			with("          variables:\n          - name: A_KEY # the key\n            command:\n            - make\n            - key\n" +
-				"            base64: true\n          - name: OTHER\n            env: X\n"), with(want),
+			with(first + "            command:\n            - make\n            - key\n            base64: true\n" + other), with(want),
 		},
 		"vault": {
-			with("          variables:\n          - name: A_KEY # the key\n            vault:\n              path: aws/creds/x\n              field: y\n" +
-				"          - name: OTHER\n            env: X\n"), with(want),
+			with(first + "            vault:\n              path: aws/creds/x\n              field: y\n" + other), with(want),
 		},
 		"no source": {
-			with("          variables:\n          - name: A_KEY # the key\n          - name: OTHER\n            env: X\n"), with(want),
+			with(first + other), with(want),
 		},
 		"flow": {
 			with("          variables: [{name: A_KEY, file: f}, {name: OTHER}]\n"),

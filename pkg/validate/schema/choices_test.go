@@ -51,8 +51,7 @@ func TestEveryChoiceIsKnown(t *testing.T) {
 			return
 		}
 		seen[of] = true
-		for i := range of.NumField() {
-			f := of.Field(i)
+		for f := range of.Fields() {
 			held := f.Type
 			for held.Kind() == reflect.Pointer || held.Kind() == reflect.Slice {
 				held = held.Elem()

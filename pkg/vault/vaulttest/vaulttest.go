@@ -90,8 +90,11 @@ func (v *Vault) Ask(ctx context.Context, method, path string, body any) (map[str
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusMultipleChoices {
-		return nil, fmt.Errorf("%s %s: %d %s (%v)", method, path, response.StatusCode, answer, err)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return nil, fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, answer)
 	}
 	out := map[string]any{}
 	if len(answer) > 0 {
