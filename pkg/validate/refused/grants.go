@@ -29,8 +29,8 @@ var groupsOf = map[string][]string{
 // ownGroups are the API groups that every API server has of its own. Nobody else can have resources in them. Groups such as metrics.k8s.io
 // look alike, but an aggregated API server has them, with resources and verbs of its own.
 var ownGroups = []string{
-	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
-	"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io",
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+	"batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io",
 	"networking.k8s.io", "node.k8s.io", "policy", rbacGroup, "scheduling.k8s.io", "storage.k8s.io",
 }
 
