@@ -44,6 +44,13 @@ func (f *factory) advise(text string) string {
 	})
 }
 
+// adviseAbout is advise for a text about one management cluster, in a report about several.
+func (f *factory) adviseAbout(name, text string) string {
+	defer func(before []string) { f.about = before }(f.about)
+	f.about = []string{name}
+	return f.advise(text)
+}
+
 // named returns the management clusters that --management has to name in a command line of a hint. It returns none if the command line is
 // complete without the flag.
 func (f *factory) named(line string) []string {

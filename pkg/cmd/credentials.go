@@ -61,6 +61,9 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for i, c := range report.Clusters {
+		report.Clusters[i].Hint = f.adviseAbout(c.Name, c.Hint)
+	}
 	if err := f.show(views.Credentials(report, o.within)); err != nil {
 		return err
 	}
