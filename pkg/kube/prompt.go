@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/await"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -27,25 +28,15 @@ type prompt struct {
 
 // promptly returns what ask returns, or an error when ctx ends. ask takes no context and goes on in the background: its requests have a
 // time limit of their own.
-func promptly[T any](ctx context.Context, host string, ask func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
+func promptly[T any](ctx context.Context, host string, ask func() (T, error)) (value T, err error) {
 	if err := ctx.Err(); err != nil {
-		return outcome{}.value, notAsked(host, err)
+		return value, notAsked(host, err)
 	}
-	asked := make(chan outcome, 1)
-	go func() {
-		value, err := ask()
-		asked <- outcome{value, err}
-	}()
-	select {
-	case o := <-asked:
-		return o.value, o.err
-	case <-ctx.Done():
-		return outcome{}.value, notAsked(host, ctx.Err())
+	value, err = await.Call(ctx, ask)
+	if err != nil && ctx.Err() != nil {
+		return value, notAsked(host, ctx.Err())
 	}
+	return value, err
 }
 
 // notAsked is the error of discovery that its caller no longer waits for.

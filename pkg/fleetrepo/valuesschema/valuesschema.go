@@ -15,6 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/fleetctl/fleetctl/pkg/await"
 )
 
 // Schemas compiles the schemas of charts' values, each once. It is safe for use by several goroutines. The zero value knows none yet.
@@ -135,21 +137,7 @@ var ErrSlow = errors.New("out of time")
 // bounded returns what do returns, or an error that matches ErrSlow after the time within. The library takes no context, so do goes on: the
 // process has limits of its own, and ends with its command.
 func bounded[T any](within time.Duration, what string, do func() (T, error)) (T, error) {
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		value, err := do()
-		done <- outcome{value, err}
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-time.After(within):
-		return outcome{}.value, fmt.Errorf("%w: to %s takes longer than %s", ErrSlow, what, within)
-	}
+	return await.Within(within, fmt.Errorf("%w: to %s takes longer than %s", ErrSlow, what, within), do)
 }
 
 func refusedWithin(within time.Duration, schema *jsonschema.Schema, values []byte) (*Refusal, error) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/exec"
 
+	"github.com/fleetctl/fleetctl/pkg/await"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
@@ -116,7 +117,7 @@ func (h *Host) runKind(ctx context.Context, config *v1alpha4.Cluster, detail fun
 	h.mu.Lock()
 	h.creating = done
 	h.mu.Unlock()
-	_, err := await(ctx, func() (struct{}, error) {
+	_, err := await.Call(ctx, func() (struct{}, error) {
 		defer close(done)
 		return struct{}{}, h.provider(whileRunning(ctx, detail)).Create(h.name,
 			cluster.CreateWithV1Alpha4Config(config),

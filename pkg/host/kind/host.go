@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/constants"
 
+	"github.com/fleetctl/fleetctl/pkg/await"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
@@ -102,7 +103,7 @@ func (h *Host) controlPlane() string { return h.name + "-" + constants.ControlPl
 
 // Kubeconfig for clients on this machine, as administrator. It is read from the node, so it does not depend on StateDir.
 func (h *Host) Kubeconfig(ctx context.Context) ([]byte, error) {
-	config, err := await(ctx, func() (string, error) { return h.provider(nil).KubeConfig(h.name, false) })
+	config, err := await.Call(ctx, func() (string, error) { return h.provider(nil).KubeConfig(h.name, false) })
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of kind cluster %s: %w", h.name, err)
 	}
@@ -194,26 +195,6 @@ func (h *Host) networkUsers(ctx context.Context, network string) ([]string, erro
 // EngineSocket is the path of the engine's Docker-compatible API socket. The docker infrastructure provider needs it in the node. The
 // error is an *engine.SocketError, with a hint how to start the service.
 func (h *Host) EngineSocket(ctx context.Context) (string, error) { return h.engine.Socket(ctx) }
-
-// await runs a call of kind, which takes no context. It returns when the call or ctx ends.
-func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := call()
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var zero T
-		return zero, context.Cause(ctx)
-	}
-}
 
 // ignoreMissing returns nil for fs.ErrNotExist, and else err.
 func ignoreMissing(err error) error {

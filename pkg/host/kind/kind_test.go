@@ -110,18 +110,6 @@ func TestPipeReportsTheFirstCause(t *testing.T) {
 	}
 }
 
-func TestAwaitReturnsWithItsContext(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	begin := time.Now()
-	_, err := await(ctx, func() (int, error) { <-release; return 1, nil })
-	if !errors.Is(err, context.Canceled) || time.Since(begin) > time.Second {
-		t.Errorf("%v after %s", err, time.Since(begin))
-	}
-}
-
 func TestAwaitCreationWaitsForAnInterruptedCall(t *testing.T) {
 	creating := make(chan struct{})
 	h := &Host{name: "m", creating: creating}
