@@ -71,9 +71,5 @@ func unnamed(ctx context.Context, s *session.Session, client *kube.Client, name 
 	if uid, err := handover.ClusterUID(ctx, client); err == nil {
 		says += fmt.Sprintf(", or a commit, by a pull request too, whose %s has this one line: uid: %s", s.Layout().Identity(), uid)
 	}
-	says += fmt.Sprintf(" (%v", why)
-	if hint := diag.Hint(why); hint != "" {
-		says += ": " + hint
-	}
-	return says + ")"
+	return says + " " + diag.Because(why)
 }

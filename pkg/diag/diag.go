@@ -44,6 +44,22 @@ func (e *Error) Error() string {
 // Unwrap gives the cause to errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Err }
 
+// InLine returns err with its hint in parentheses, for a warning, which has no hint of its own.
+func InLine(err error) string {
+	if hint := Hint(err); hint != "" {
+		return err.Error() + " (" + hint + ")"
+	}
+	return err.Error()
+}
+
+// Because returns err with its hint, together in parentheses, for the end of a warning that says something else.
+func Because(err error) string {
+	if hint := Hint(err); hint != "" {
+		return "(" + err.Error() + ": " + hint + ")"
+	}
+	return "(" + err.Error() + ")"
+}
+
 // Wrap returns nil for a nil err, else an Error with op, err and hint.
 func Wrap(op string, err error, hint string) error {
 	if err == nil {

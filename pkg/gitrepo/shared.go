@@ -56,14 +56,5 @@ func shareFolders(dir string, names []string) error {
 	return nil
 }
 
-// missingFolders returns the folders of the file name below root that do not exist, the deepest first.
-func missingFolders(root *os.Root, name string) []string {
-	var missing []string
-	for dir := filepath.Dir(name); dir != "." && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := root.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		missing = append(missing, dir)
-	}
-	return missing
-}
+// missingFolders returns those of the folders that foldersOfNew returns that do not exist: all but the last.
+func missingFolders(folders []string) []string { return folders[:len(folders)-1] }

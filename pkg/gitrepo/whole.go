@@ -87,7 +87,7 @@ func (w *durable) Rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	made := missingFolders(root, filepath.FromSlash(to))
+	made := missingFolders(foldersOfNew(root, filepath.FromSlash(to)))
 	if err := errors.Join(root.Close(), w.Filesystem.Rename(from, to)); err != nil {
 		return err
 	}
@@ -306,7 +306,8 @@ func (f *wholeFile) place() error {
 	}
 	defer root.Close()
 	name := filepath.Clean(f.name)
-	changed, made := foldersOfNew(root, name), append(missingFolders(root, filepath.Join(asideDir, "any")), missingFolders(root, name)...)
+	changed := foldersOfNew(root, name)
+	made := slices.Concat(missingFolders(foldersOfNew(root, filepath.Join(asideDir, "any"))), missingFolders(changed))
 	for _, dir := range []string{asideDir, filepath.Dir(name)} {
 		if err := root.MkdirAll(dir, 0o777); err != nil {
 			return err

@@ -78,11 +78,7 @@ func (r *Restoration) wouldRefuse(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	text := "without --dry-run, this command would refuse to restore this snapshot: " + err.Error()
-	if hint := diag.Hint(err); hint != "" {
-		text += " (" + hint + ")"
-	}
-	r.session.Deps.Report.Warn(text)
+	r.session.Deps.Report.Warn("without --dry-run, this command would refuse to restore this snapshot: " + diag.InLine(err))
 	return nil
 }
 

@@ -127,22 +127,15 @@ func onItsCloud(ctx context.Context, target *Target, r credentials.Replaceable) 
 
 // kept is the warning about a credential that stays on the target.
 func kept(target string, r credentials.Replaceable, why error) string {
-	says := fmt.Sprintf("%s stays on %s, because the provider %s cannot do without it there: %v", r.Variable, target, r.Provider, why)
-	if hint := diag.Hint(why); hint != "" {
-		says += " (" + hint + ")"
-	}
-	return says
+	return fmt.Sprintf("%s stays on %s, because the provider %s cannot do without it there: %s", r.Variable, target, r.Provider,
+		diag.InLine(why))
 }
 
 // undeclared is the warning about a fleet repo that does not say that the credential is gone.
 func undeclared(r credentials.Replaceable, why error) string {
-	says := fmt.Sprintf("%s is off the target, but fleet.yaml does not say so, and the next `fleetctl init` would put it back. Commit it "+
-		"yourself, by a pull request too: the variable %s of the provider %s gets `value: %s` instead of its source (%v",
-		r.Variable, r.Variable, r.Provider, r.None, why)
-	if hint := diag.Hint(why); hint != "" {
-		says += ": " + hint
-	}
-	return says + ")"
+	return fmt.Sprintf("%s is off the target, but fleet.yaml does not say so, and the next `fleetctl init` would put it back. Commit it "+
+		"yourself, by a pull request too: the variable %s of the provider %s gets `value: %s` instead of its source %s",
+		r.Variable, r.Variable, r.Provider, r.None, diag.Because(why))
 }
 
 // declareWithdrawn commits to fleet.yaml that the provider has no credential, so that no later run puts it back.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -104,8 +105,7 @@ func (b *withdrawBed) plays(ctx context.Context, status, message string, names .
 		for _, name := range names {
 			key := kube.Key{Namespace: "default", Name: name}
 			err := b.target.client.WaitFor(ctx, kind, key, func(obj *unstructured.Unstructured) (bool, error) {
-				_, at := conditionOf(obj, b.of.Condition)
-				return at < 0, nil
+				return meta.FindStatusCondition(kube.Conditions(obj), b.of.Condition) == nil, nil
 			})
 			if err != nil {
 				b.Error(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
@@ -78,8 +79,7 @@ func newProof(ctx context.Context, target *Target, of credentials.Replaceable) (
 
 // answered tells whether the last answer of the cloud about obj was good.
 func (p *proof) answered(obj *unstructured.Unstructured) bool {
-	c, _ := conditionOf(obj, p.of.Condition)
-	return c["status"] == "True"
+	return meta.IsStatusConditionTrue(kube.Conditions(obj), p.of.Condition)
 }
 
 // active tells whether the provider acts on obj, an object of a Cluster.
@@ -91,19 +91,6 @@ func active(obj *unstructured.Unstructured, clusters []capi.Cluster) bool {
 	return slices.ContainsFunc(clusters, func(c capi.Cluster) bool {
 		return c.Namespace == obj.GetNamespace() && c.Name == name && !c.Paused && !c.Deleting
 	})
-}
-
-func conditionOf(obj *unstructured.Unstructured, of string) (condition map[string]any, at int) {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	at = slices.IndexFunc(conditions, func(c any) bool {
-		fields, ok := c.(map[string]any)
-		return ok && fields["type"] == of
-	})
-	if at < 0 {
-		return nil, at
-	}
-	condition, _ = conditions[at].(map[string]any)
-	return condition, at
 }
 
 // without takes the credential off, and gives it back if the provider does not reach its cloud without it, also after an interruption.
@@ -158,12 +145,12 @@ func (p *proof) forget(ctx context.Context, obj *unstructured.Unstructured) erro
 		if err := p.client.Get(ctx, kube.RefOf(obj).Key, now); err != nil {
 			return err
 		}
-		_, at := conditionOf(now, p.of.Condition)
-		if at < 0 {
-			return nil
-		}
 		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
-		if err := unstructured.SetNestedSlice(now.Object, slices.Delete(conditions, at, at+1), "status", "conditions"); err != nil {
+		conditions = slices.DeleteFunc(conditions, func(c any) bool {
+			fields, ok := c.(map[string]any)
+			return ok && fields["type"] == p.of.Condition
+		})
+		if err := unstructured.SetNestedSlice(now.Object, conditions, "status", "conditions"); err != nil {
 			return err
 		}
 		return p.client.Status().Update(ctx, now)
@@ -178,11 +165,10 @@ func (p *proof) told(ctx context.Context, obj *unstructured.Unstructured) error 
 		if now == nil || now.GetDeletionTimestamp() != nil { // it tells nothing any more
 			return true, nil
 		}
-		c, _ := conditionOf(now, p.of.Condition)
-		if message, ok := c["message"].(string); ok && message != "" {
-			last = message
+		if c := meta.FindStatusCondition(kube.Conditions(now), p.of.Condition); c != nil && c.Message != "" {
+			last = c.Message
 		}
-		return c["status"] == "True", nil
+		return p.answered(now), nil
 	})
 	if err != nil && last != "" {
 		return fmt.Errorf("%w: %.300s", err, last)

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
@@ -27,25 +28,16 @@ func (c *referrer) onThisCluster() {
 	})
 }
 
-// declared adds the reference in a field to a Flux object that people alone make.
+// declared adds the references in a field to Flux objects that people alone make. kind is their kind, or "" where each reference has it:
+// there the name * stands for all.
 func (c *referrer) declared(kind, path string) {
 	eachAt(c.fields, path, func(at string, value any) {
 		inner, _ := value.(map[string]any)
 		to := mapping.Fields(inner)
-		c.put(reference{
-			rule: RuleMissingObject, kind: kind, namespace: to.Text("namespace"), name: to.Text("name"), field: at + ".name", declared: true,
-		})
-	})
-}
-
-// about adds the references to the Flux objects whose events an Alert sends on, or which a Receiver wakes. The name * stands for all.
-func (c *referrer) about(path string) {
-	eachAt(c.fields, path+"[]", func(at string, value any) {
-		inner, _ := value.(map[string]any)
-		to := mapping.Fields(inner)
-		if name := to.Text("name"); name != "" && name != "*" {
+		if name := to.Text("name"); kind != "" || name != "*" {
 			c.put(reference{
-				rule: RuleMissingObject, kind: to.Text("kind"), namespace: to.Text("namespace"), name: name, field: at + ".name", declared: true,
+				rule: RuleMissingObject, kind: cmp.Or(kind, to.Text("kind")), namespace: to.Text("namespace"), name: name, field: at + ".name",
+				declared: true,
 			})
 		}
 	})

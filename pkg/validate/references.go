@@ -104,11 +104,11 @@ func (c *referrer) flux() {
 			c.secret("spec", field)
 		}
 		c.secret("spec", "verify", "secretRef")
-		c.source("spec", "sourceRef") // of a HelmChart
-		c.about("spec.resources")     // of a Receiver
+		c.source("spec", "sourceRef")      // of a HelmChart
+		c.declared("", "spec.resources[]") // of a Receiver
 	case "Alert":
 		c.declared("Provider", "spec.providerRef")
-		c.about("spec.eventSources")
+		c.declared("", "spec.eventSources[]")
 	case "ImagePolicy":
 		c.declared("ImageRepository", "spec.imageRepositoryRef")
 	case "ImageUpdateAutomation":

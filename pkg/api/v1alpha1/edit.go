@@ -47,10 +47,8 @@ func SetProviderVersion(src []byte, mgmt string, providerType ProviderType, prov
 		return nil, err
 	}
 	at := fleet.pathOf(cluster) + ".providers"
-	for i, p := range cluster.Providers {
-		if p.Name == providerName && p.effectiveType() == providerType {
-			return Set(src, itemPath(at, i)+".version", version)
-		}
+	if i := cluster.provider(providerType, providerName); i >= 0 {
+		return Set(src, itemPath(at, i)+".version", version)
 	}
 	item := &yaml.Node{Kind: yaml.MappingNode}
 	addField(item, "name", textNode(providerName))
@@ -74,9 +72,7 @@ func SetVariableValue(src []byte, mgmt string, providerType ProviderType, provid
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(cluster.Providers, func(p Provider) bool {
-		return p.Name == providerName && p.effectiveType() == providerType
-	})
+	i := cluster.provider(providerType, providerName)
 	if i < 0 {
 		return nil, diag.Errorf("write it into the file yourself", "%s does not list the provider %s", FileName, providerName)
 	}
@@ -98,6 +94,11 @@ func SetVariableValue(src []byte, mgmt string, providerType ProviderType, provid
 		changed, err = removeAt(changed, at+"."+source)
 	}
 	return changed, err
+}
+
+// provider returns the index of a provider of m, or -1.
+func (m *ManagementCluster) provider(providerType ProviderType, name string) int {
+	return slices.IndexFunc(m.Providers, func(p Provider) bool { return p.Name == name && p.effectiveType() == providerType })
 }
 
 func removeAt(src []byte, path string) ([]byte, error) {
