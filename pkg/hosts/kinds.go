@@ -43,12 +43,18 @@ func makeKind(ctx context.Context, p place) (host.Host, error) {
 	return kind.New(ctx, p.name, kind.Options{StateDir: p.cluster.Path(kindDir)})
 }
 
+// kindCPURequest keeps the managers of a kind host alive while the machine is busy. The managers of Cluster API and cert-manager request no
+// CPU, and all such pods of a node together have 2 CPU shares; the API server, etcd and Flux have over 1,200. On a busy machine, a manager
+// then loses its lease or fails its liveness probe, and its restart makes the machine busier. The request is small because a node with 2
+// CPUs has to hold the managers of all providers.
+const kindCPURequest = "25m"
+
 func traitsOfKind(declared v1alpha1.Host, kubernetesVersion string) Traits {
 	image := kind.NodeImage(kubernetesVersion)
 	if declared.Kind != nil && declared.Kind.Image != "" {
 		image = declared.Kind.Image
 	}
-	return Traits{Containers: true, TakesImages: true, KubernetesVersion: latest(), NodeImage: image}
+	return Traits{Containers: true, TakesImages: true, KubernetesVersion: latest(), NodeImage: image, CPURequest: kindCPURequest}
 }
 
 // makeEmbedded never makes an ephemeral host, which would end with this command: see docs/embedded.md.

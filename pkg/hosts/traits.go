@@ -22,6 +22,9 @@ type Traits struct {
 	KubernetesVersion string
 	// NodeImage is the container image of a node. It is empty for a host that needs none.
 	NodeImage string
+	// CPURequest is the CPU request of managers whose release requests none, as a Kubernetes quantity. It is empty where managers are left
+	// as released.
+	CPURequest string
 }
 
 // TraitsOf returns the traits of a declared host with a Kubernetes version such as "v1.36.3". "" means the host's default version. A type

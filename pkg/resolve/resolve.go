@@ -152,7 +152,7 @@ func ProviderSource(
 	return releases.NewSource(releases.SourceOptions{
 		Providers: declared, Variables: variables, Repository: providerFolder(s),
 		CertManagerVersion: certManager.Version, CertManagerURL: certManager.URL,
-		Tuning: tuning,
+		Tuning: tuning, CPURequest: s.Traits().CPURequest,
 	})
 }
 

@@ -61,6 +61,7 @@ var life = []scenario{
 	{name: "init again changes nothing", play: initAgain},
 	{name: "what is kept is private", play: stateIsPrivate},
 	{name: "init starts it again after a reboot", play: initAfterReboot},
+	{name: "its managers keep their share of a busy machine", only: "kind", play: keepTheirShare},
 	{name: "host stop and host start", only: "embedded", play: stopAndStart},
 	{name: "a commit right after the private network is lost", only: "embedded", play: networkLost},
 	{name: "status tells of a controller that crashes", only: "embedded", play: crashLoops},
@@ -156,6 +157,33 @@ func initAfterReboot(t *testing.T, s *story) {
 	again := decode[initResult](t, s.ok("init", "--bundle", os.Getenv(envBundle), "-o", "json").stdout)
 	if again.Revision != s.made.Revision {
 		t.Errorf("init after a reboot: revision %s, was %s", again.Revision, s.made.Revision)
+	}
+}
+
+// keepTheirShare reads what the kernel weighs processes by when they compete: requests of CPU within the node, and shares of the node
+// beside other containers. Managers without a share lose their leases while workload clusters come up, and end up in CrashLoopBackOff.
+func keepTheirShare(t *testing.T, s *story) {
+	var pods corev1.PodList
+	if err := s.client(s.made.Kubeconfig).List(t.Context(), &pods); err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, pod := range pods.Items {
+		if kubes := []string{"kube-system", "local-path-storage"}; slices.Contains(kubes, pod.Namespace) {
+			continue // they are kind's
+		}
+		looked++
+		if pod.Status.QOSClass == corev1.PodQOSBestEffort {
+			t.Errorf("pod %s/%s has no share of a busy machine", pod.Namespace, pod.Name)
+		}
+	}
+	if looked < 11 { // Flux has four, cert-manager three, and Cluster API one for each of four providers
+		t.Errorf("there are %d pods of Flux, cert-manager and Cluster API, want 11", looked)
+	}
+	node := s.name + "-control-plane"
+	shares := strings.TrimSpace(engine(t, "exec", node, "sh", "-c", "cat /sys/fs/cgroup/cpu/cpu.shares 2>/dev/null || cat /sys/fs/cgroup/cpu.weight"))
+	if usual := map[string]bool{"1024": true, "100": true, "39": true}; usual[shares] { // the defaults of cgroup v1 and v2, and 1,024 in v2's terms
+		t.Errorf("the node has the share of any other container: %s", shares)
 	}
 }
 

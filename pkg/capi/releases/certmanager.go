@@ -136,6 +136,9 @@ func (s *Source) CertManagerObjects(ctx context.Context) ([]*unstructured.Unstru
 			clusterctlv1.ClusterctlLabel: "", clusterctlv1.ClusterctlCoreLabel: clusterctlv1.ClusterctlCoreLabelCertManagerValue,
 		})
 		kube.AddAnnotations(obj, map[string]string{clusterctlv1.CertManagerVersionAnnotation: manifest.Version})
+		if err := s.tuneDeployment(obj); err != nil {
+			return nil, "", diag.Wrap("tune cert-manager", err, "")
+		}
 	}
 	pin(objects, s.pinned())
 	return objects, manifest.Version, nil

@@ -48,6 +48,9 @@ type SourceOptions struct {
 	Servers *contact.Servers
 	// Tuning is the tuning of the managers. A tuning for an unknown manager is ignored; CheckTuning reports it.
 	Tuning []kube.Tuning
+	// CPURequest, if not empty, is the CPU request of the managers, also cert-manager's, for which neither their release nor Tuning sets
+	// one, as a Kubernetes quantity ("100m").
+	CPURequest string
 }
 
 // Source finds the components of providers and cert-manager's manifest, in a folder or where clusterctl downloads them. It is safe for
@@ -294,7 +297,7 @@ func (s *Source) load(ctx context.Context, p Provider, raw bool) (repository.Com
 		}
 		return nil, diag.Wrap("read the components of "+p.String(), err, "")
 	}
-	if err := tune(components, s.options.Tuning); err != nil {
+	if err := s.tune(components); err != nil {
 		return nil, diag.Wrap("tune "+p.String(), err, "remove it from `tuning` in fleet.yaml")
 	}
 	if err := pinComponents(components, s.pinned()); err != nil {

@@ -78,7 +78,7 @@ func (s *Source) FromVariables(ctx context.Context, p Provider, namespace string
 		if err != nil {
 			return nil, diag.Wrap("read the components of "+p.String(), &quotingError{s.Hiding(err)}, "")
 		}
-		if err := tune(components, s.options.Tuning); err != nil {
+		if err := s.tune(components); err != nil {
 			return nil, err
 		}
 		objects := components.Objs()

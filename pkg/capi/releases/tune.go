@@ -2,9 +2,11 @@ package releases
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
@@ -17,23 +19,60 @@ import (
 const tuningAnnotation = "fleetctl.dev/tuning"
 
 // tune applies the tuning to the Deployments of components.
-func tune(components repository.Components, tuning []kube.Tuning) error {
+func (s *Source) tune(components repository.Components) error {
 	return repository.AlterComponents(components, func(objects []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 		for i := range objects {
-			obj := &objects[i]
-			at := slices.IndexFunc(tuning, func(t kube.Tuning) bool {
-				return obj.GroupVersionKind() == kube.DeploymentKind && t.Manager == obj.GetName()
-			})
-			if at < 0 {
-				continue
-			}
-			if err := kube.Tune(obj, tuning[at]); err != nil {
+			if err := s.tuneDeployment(&objects[i]); err != nil {
 				return nil, err
 			}
-			kube.AddAnnotations(obj, map[string]string{tuningAnnotation: tuning[at].String()})
 		}
 		return objects, nil
 	})
+}
+
+// tuneDeployment applies and records the tuning of obj, and gives it the usual CPU request. It does nothing to other objects.
+func (s *Source) tuneDeployment(obj *unstructured.Unstructured) error {
+	if obj.GroupVersionKind() != kube.DeploymentKind {
+		return nil
+	}
+	tuning := kube.Tuning{Manager: obj.GetName()}
+	if at := slices.IndexFunc(s.options.Tuning, func(t kube.Tuning) bool { return t.Manager == obj.GetName() }); at >= 0 {
+		tuning = s.options.Tuning[at]
+	}
+	if s.lacksCPU(obj, tuning) {
+		tuning.Requests = maps.Clone(tuning.Requests)
+		if tuning.Requests == nil {
+			tuning.Requests = map[string]string{}
+		}
+		tuning.Requests[cpu] = s.options.CPURequest
+	}
+	record := tuning.String()
+	if record == "" {
+		return nil
+	}
+	if err := kube.Tune(obj, tuning); err != nil {
+		return err
+	}
+	kube.AddAnnotations(obj, map[string]string{tuningAnnotation: record})
+	return nil
+}
+
+const cpu = string(corev1.ResourceCPU)
+
+// lacksCPU tells whether a Deployment is to get the usual CPU request: neither its release nor its tuning says how much CPU its manager
+// gets. A limit counts, because it is the default of the request. A Deployment without a manager's container gets none.
+func (s *Source) lacksCPU(obj *unstructured.Unstructured, tuning kube.Tuning) bool {
+	if s.options.CPURequest == "" || tuning.Requests[cpu] != "" || tuning.Limits[cpu] != "" {
+		return false
+	}
+	lacks := false
+	err := kube.EditManager(obj, func(container map[string]any) error {
+		_, requested, _ := unstructured.NestedFieldNoCopy(container, "resources", "requests", cpu)
+		_, limited, _ := unstructured.NestedFieldNoCopy(container, "resources", "limits", cpu)
+		lacks = !requested && !limited
+		return nil
+	})
+	return err == nil && lacks
 }
 
 // SameTuning tells whether two Deployments record the same tuning.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -114,6 +115,15 @@ func (e *Engine) Start(ctx context.Context, containers ...Container) error {
 		if _, err := e.Output(ctx, verb, c.ID); err != nil {
 			return fmt.Errorf("start container %s: %w", c.Name, err)
 		}
+	}
+	return nil
+}
+
+// SetCPUShares sets the weight of a running container's processes against those of other containers when the machine is busy. The default
+// is 1,024. Podman 4 forgets the weight when the container stops. It fails if the engine cannot set weights, for example without root.
+func (e *Engine) SetCPUShares(ctx context.Context, c Container, shares int) error {
+	if _, err := e.Output(ctx, "update", "--cpu-shares", strconv.Itoa(shares), c.ID); err != nil {
+		return fmt.Errorf("set the CPU shares of container %s: %w", c.Name, err)
 	}
 	return nil
 }

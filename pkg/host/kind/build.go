@@ -76,6 +76,7 @@ func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detai
 		return err
 	}
 	answers(kubeconfig)
+	h.prefer(ctx, detail)
 	if err := h.awaitServices(ctx); err != nil {
 		return err
 	}

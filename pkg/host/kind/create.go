@@ -131,6 +131,10 @@ func (h *Host) adopt(ctx context.Context, opts host.CreateOptions) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return host.LoadWanted(groupCtx, h, opts) })
 	group.Go(func() error { return h.awaitServices(groupCtx) })
+	group.Go(func() error {
+		h.prefer(groupCtx, opts.Detail)
+		return nil
+	})
 	return group.Wait()
 }
 

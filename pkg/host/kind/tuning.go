@@ -1,6 +1,10 @@
 package kind
 
-import "sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+import (
+	"context"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+)
 
 // tune makes a control plane of one node start faster, above all after a reboot. A single node needs no leader election, which would wait
 // 15 s for the lease of its predecessor. kind renders kubeadm's v1beta3 or v1beta4, by Kubernetes version. A patch for the other version
@@ -22,4 +26,22 @@ func tune(config *v1alpha4.Cluster) {
 kind: KubeletConfiguration
 serializeImagePulls: false
 maxParallelImagePulls: 4`)
+}
+
+// nodeShares is the weight of the management cluster's node on a busy machine: four times that of a node of a workload cluster, which the
+// docker provider makes on the same engine. The controllers that make workload clusters have to keep their leases meanwhile.
+const nodeShares = 4 * 1024
+
+// prefer gives the running nodes their weight. An engine that cannot do so leaves them as they are: that is slower on a busy machine, and
+// nothing else.
+func (h *Host) prefer(ctx context.Context, detail func(string)) {
+	containers, err := h.nodes(ctx)
+	if err != nil {
+		return // who needs the nodes says so
+	}
+	for _, c := range containers {
+		if err := h.engine.SetCPUShares(ctx, c, nodeShares); err != nil && ctx.Err() == nil {
+			detail(err.Error())
+		}
+	}
 }
