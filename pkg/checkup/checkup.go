@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitserve"
@@ -135,7 +136,29 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 		return preflight.OK("%d declared; without --run-commands, no command was asked for: %s", len(values)+len(commands),
 			strings.Join(commands, ", "))
 	}
+	if without := c.withoutKey(values); len(without) > 0 {
+		return preflight.Warn("put the source of the key back into fleet.yaml (`git revert` of the commit that a pivot made), "+
+			"unless this machine is in AWS and has the role of the provider",
+			"fleet.yaml gives no key: %s; on this machine, the provider may have no right to its cloud", strings.Join(without, ", "))
+	}
 	return preflight.OK("%d declared, all have a value", len(values))
+}
+
+// withoutKey returns the variables whose value says that a role of the machine takes the place of a key, as after a pivot into the cloud,
+// if the host is on this machine, which seldom has such a role.
+func (c *checks) withoutKey(values map[string]string) []string {
+	if c.session.Traits().Elsewhere {
+		return nil
+	}
+	var without []string
+	for _, p := range c.session.Mgmt.Providers {
+		for _, v := range p.Variables {
+			if p.Type == v1alpha1.ProviderInfrastructure && credentials.IsNone(p.Name, v.Name, values[v.Name]) {
+				without = append(without, v.Name)
+			}
+		}
+	}
+	return without
 }
 
 // checkPush checks that the remote answers, and accepts a push to the branch. A protected branch fails this check.
