@@ -71,7 +71,8 @@ The command also refuses to delete
 - if the cloud did not answer everything;
 - if somebody else uses the cluster's network.
 
-Exit codes: 0 there are no orphans, and every cloud and management cluster answered; 3 there are orphans, or something did not answer. With
+Exit codes: 0 there are no orphans, and every cloud and management cluster answered; 3 there are orphans, or something did not answer. A
+fleet with a provider whose cloud the command cannot list also ends with 3, unless --region says what to ask. With
 --delete: 0 nothing of the cluster is left; 3 something is left.`,
 		Example: `  fleetctl orphans
   fleetctl orphans --region eu-central-1 -o json

@@ -26,6 +26,8 @@ type Options struct {
 	// Accounts to ask. NotOpened are the accounts that could not be opened.
 	Accounts  []cloud.Account
 	NotOpened []CloudReport
+	// NotListed are the providers of the fleet whose clouds fleetctl cannot ask.
+	NotListed []string
 }
 
 // Unasked is a management cluster that nobody could ask.
@@ -45,8 +47,10 @@ type Report struct {
 	// Complete tells whether all clouds and all management clusters have answered.
 	Complete bool          `json:"complete"`
 	Clouds   []CloudReport `json:"clouds"`
-	Unasked  []Unasked     `json:"managementClustersNotAsked"`
-	Clusters []Cluster     `json:"clusters"`
+	// NotListed are the providers whose clouds fleetctl cannot ask. Nothing is known of these clouds.
+	NotListed []string  `json:"cloudsNotListed"`
+	Unasked   []Unasked `json:"managementClustersNotAsked"`
+	Clusters  []Cluster `json:"clusters"`
 	// Others counts the resources of other fleets in the same accounts. The report does not list them.
 	Others int `json:"ofOtherFleets"`
 
@@ -101,7 +105,7 @@ func Find(ctx context.Context, o Options) *Report {
 	report := &Report{
 		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
 		Unasked: append([]Unasked{}, o.Unasked...), living: o.Living,
-		declared: o.Declared, unread: o.Unread,
+		NotListed: append([]string{}, o.NotListed...), declared: o.Declared, unread: o.Unread,
 	}
 	known := slices.Clone(o.Declared)
 	for name := range o.Living {
@@ -117,11 +121,11 @@ func Find(ctx context.Context, o Options) *Report {
 		report.add(o, account, found)
 	}
 	slices.SortFunc(report.Clusters, func(x, y Cluster) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Cloud, y.Cloud)) })
-	report.Complete = len(o.Unasked) == 0 && report.Answered()
+	report.Complete = len(o.Unasked) == 0 && len(o.NotListed) == 0 && report.Answered()
 	return report
 }
 
-// Answered tells whether every cloud has answered all questions.
+// Answered tells whether every cloud that was asked has answered all questions.
 func (r *Report) Answered() bool {
 	return !slices.ContainsFunc(r.Clouds, func(c CloudReport) bool { return len(c.Problems) > 0 })
 }

@@ -45,6 +45,25 @@ func isAskable(p v1alpha1.Provider) bool {
 	return askable[p.Name] != nil && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
 }
 
+// withoutCloud is the provider that makes clusters of containers and in memory.
+const withoutCloud = "docker"
+
+// notListed returns the infrastructure providers of the management clusters whose clouds cannot be listed, sorted. There are none for a
+// user who asks for some regions only.
+func notListed(clusters []v1alpha1.ManagementCluster, regions []string) []string {
+	var names []string
+	for _, m := range clusters {
+		for _, p := range m.Providers {
+			infrastructure := cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
+			if infrastructure && !isAskable(p) && p.Name != withoutCloud && len(regions) == 0 {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // noneToAsk is the error of a fleet without an account that could be asked.
 func noneToAsk(o Options) error {
 	if len(o.Regions) > 0 {

@@ -37,6 +37,8 @@ type Deleted struct {
 	// Regions are the only regions that were asked; empty if all regions of the account were asked.
 	Regions []string `json:"regions"`
 	DryRun  bool     `json:"dryRun"`
+	// NotListed are the providers whose clouds fleetctl cannot ask. They may have something of the cluster, too.
+	NotListed []string `json:"cloudsNotListed"`
 	// Planned is what was to be deleted; Deleted, what is gone.
 	Planned []orphans.Resource `json:"planned"`
 	Deleted []orphans.Resource `json:"deleted"`
@@ -71,7 +73,7 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 	}
 	result := &Deleted{
 		FormatVersion: "1", Cluster: d.Cluster, Regions: append([]string{}, o.Regions...), DryRun: d.DryRun, Planned: agreed.Resources,
-		Deleted: []orphans.Resource{}, Left: agreed.Kept,
+		Deleted: []orphans.Resource{}, Left: agreed.Kept, NotListed: report.NotListed,
 	}
 	if d.DryRun || len(agreed.Resources) == 0 {
 		return result, nil

@@ -63,6 +63,7 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 	if look.Accounts, look.NotOpened = accounts(ctx, deps, o); len(look.Accounts)+len(look.NotOpened) == 0 {
 		return nil, noneToAsk(o)
 	}
+	look.NotListed = notListed(o.Repo.Fleet.Spec.ManagementClusters, o.Regions)
 	report := orphans.Find(ctx, look)
 	if !report.Answered() && asked.Err() == nil { // which keeps everything from being deleted, too
 		return report, nil
@@ -107,14 +108,17 @@ type Left struct {
 	NotAsked []string
 }
 
-// LeftBy lists the resources in the clouds after the management cluster called gone was torn down. The list is empty for a management
-// cluster without a cloud that can be asked.
+// LeftBy lists the resources in the clouds after the management cluster called gone was torn down. For a management cluster without a cloud
+// that can be asked, the list has no resources.
 func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) Left {
 	o.Targets = slices.DeleteFunc(slices.Clone(o.Targets), func(t *management.Target) bool { return t.Name == gone })
-	if !slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
-		return m.Name == gone && slices.ContainsFunc(m.Providers, isAskable)
-	}) {
+	i := slices.IndexFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Name == gone })
+	if i < 0 {
 		return Left{}
+	}
+	of := o.Repo.Fleet.Spec.ManagementClusters[i]
+	if !slices.ContainsFunc(of.Providers, isAskable) {
+		return Left{NotAsked: cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))}
 	}
 	report, err := Look(ctx, deps, o)
 	if err != nil {
@@ -134,8 +138,18 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 			left.NotAsked = append(left.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
 		}
 	}
+	left.NotAsked = append(left.NotAsked, cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))...)
 	for _, u := range report.Unasked {
 		left.NotAsked = append(left.NotAsked, "management cluster "+u.Name+": "+u.Error)
 	}
 	return left
+}
+
+// cannotList returns a line for each provider whose cloud cannot be listed.
+func cannotList(providers []string) []string {
+	var lines []string
+	for _, p := range providers {
+		lines = append(lines, p+": fleetctl cannot list the resources of this cloud; look there by hand")
+	}
+	return lines
 }

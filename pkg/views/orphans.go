@@ -98,6 +98,12 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 	if len(r.Regions) > 0 { // the other clouds were not asked
 		where = " in " + strings.Join(r.Regions, ", ")
 	}
+	for _, provider := range r.NotListed {
+		notListed(w, provider)
+	}
+	if len(r.NotListed) > 0 {
+		where += ", as far as could be asked"
+	}
 	switch {
 	case len(r.Left) > 0:
 		ui.Fprintf(w, "%s of the cluster %s %s left%s.\n", plain.Count(len(r.Left), "resource"), r.Cluster, plain.Are(len(r.Left)), where)
@@ -109,6 +115,10 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 		ui.Fprintf(w, "The clouds have nothing of a cluster %s%s.\n", r.Cluster, where)
 	}
 	return nil
+}
+
+func notListed(w io.Writer, provider string) {
+	ui.Fprintf(w, "%s was not asked: fleetctl cannot list the resources of this cloud. Look there by hand.\n", provider)
 }
 
 // Orphans is the view of the cloud resources that nobody manages. Ages are counted to now.
@@ -154,6 +164,9 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 				ui.Fprintf(w, "  hint: %s\n", p.Hint)
 			}
 		}
+	}
+	for _, provider := range report.NotListed {
+		notListed(w, provider)
 	}
 	for _, u := range report.Unasked {
 		ui.Fprintf(w, "Management cluster %s could not be asked, so the list includes its resources: %s\n", u.Name, u.Error)
