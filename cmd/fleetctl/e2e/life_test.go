@@ -169,8 +169,8 @@ func keepTheirShare(t *testing.T, s *story) {
 	}
 	looked := 0
 	for _, pod := range pods.Items {
-		if kubes := []string{"kube-system", "local-path-storage"}; slices.Contains(kubes, pod.Namespace) {
-			continue // they are kind's
+		if pod.Namespace == "kube-system" || pod.Namespace == "local-path-storage" {
+			continue // it is kind's
 		}
 		looked++
 		if pod.Status.QOSClass == corev1.PodQOSBestEffort {
@@ -181,8 +181,9 @@ func keepTheirShare(t *testing.T, s *story) {
 		t.Errorf("there are %d pods of Flux, cert-manager and Cluster API, want 11", looked)
 	}
 	node := s.name + "-control-plane"
-	shares := strings.TrimSpace(engine(t, "exec", node, "sh", "-c", "cat /sys/fs/cgroup/cpu/cpu.shares 2>/dev/null || cat /sys/fs/cgroup/cpu.weight"))
-	if usual := map[string]bool{"1024": true, "100": true, "39": true}; usual[shares] { // the defaults of cgroup v1 and v2, and 1,024 in v2's terms
+	const read = "cat /sys/fs/cgroup/cpu/cpu.shares 2>/dev/null || cat /sys/fs/cgroup/cpu.weight"
+	shares := strings.TrimSpace(engine(t, "exec", node, "sh", "-c", read))
+	if slices.Contains([]string{"1024", "100", "39"}, shares) { // the defaults of cgroup v1 and v2, and 1,024 in terms of v2
 		t.Errorf("the node has the share of any other container: %s", shares)
 	}
 }
