@@ -181,7 +181,7 @@ func TestIdentity(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(root, file.Path), file.Content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			files, err := within.FS(root)
+			files, err = within.FS(root)
 			if err != nil {
 				t.Fatal(err)
 			}
