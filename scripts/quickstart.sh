@@ -137,6 +137,10 @@ export EXP_RECONCILER_RATE_LIMITING=${EXP_RECONCILER_RATE_LIMITING:-false}
 say "A fleet repo in $fleet_dir and a management cluster that follows it"
 mkdir -p "$fleet_dir"
 cd "$fleet_dir"
+if ! { git config user.name && git config user.email; } >/dev/null; then # a fresh machine has no identity for commits, and init commits
+  export GIT_AUTHOR_NAME=${GIT_AUTHOR_NAME:-quickstart} GIT_AUTHOR_EMAIL=${GIT_AUTHOR_EMAIL:-quickstart@localhost}
+  export GIT_COMMITTER_NAME=${GIT_COMMITTER_NAME:-$GIT_AUTHOR_NAME} GIT_COMMITTER_EMAIL=${GIT_COMMITTER_EMAIL:-$GIT_AUTHOR_EMAIL}
+fi
 "${init[@]}"
 
 if compgen -G "providers/*/*/clusters/*/$cluster" >/dev/null; then
@@ -145,10 +149,6 @@ else
   say "A cluster, as the fleet repo's README says it"
   commands=$(for_this_machine "$(readme_commands)")
   echo "$commands"
-  if ! git config user.email >/dev/null; then # a fresh machine has no identity for commits
-    export GIT_AUTHOR_NAME=quickstart GIT_AUTHOR_EMAIL=quickstart@localhost
-    export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
-  fi
   bash -euo pipefail -c "$commands"
 fi
 

@@ -38,6 +38,7 @@ Exit codes: 0 nothing expires soon; 3 something does, or has expired, or a manag
 		RunE: running(f, o, runCredentials),
 	})
 	f.addManagementFilter(c)
+	f.addReach(c)
 	c.Flags().DurationVar(&o.within, "within", 24*time.Hour, "report credentials that expire within this time")
 	c.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for each answer")
 	return c
@@ -73,11 +74,11 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 	return nil
 }
 
-// allTargets are the management clusters of the fleet repo, or the one that --management names. Without a fleet repo it is the one that
-// this machine remembers.
+// allTargets are the management clusters of the fleet repo, or the one that --management, --kubeconfig or --context names. Without a fleet
+// repo it is the one that this machine remembers.
 func (f *factory) allTargets() ([]*management.Target, error) {
 	repo, err := f.fleetRepo()
-	if f.flags.management != "" || errors.Is(err, fs.ErrNotExist) {
+	if f.flags.management != "" || f.flags.kubeconfig != "" || f.flags.context != "" || errors.Is(err, fs.ErrNotExist) {
 		target, err := f.declaredTarget()
 		if err != nil {
 			return nil, err

@@ -40,6 +40,13 @@ var idleRules = []idleRule{
 	{commands: []string{"cluster remove"}, flags: []string{"kubeconfig", "context", "timeout"}, needs: []string{"wait"}},
 	{commands: []string{"cluster remove"}, flags: []string{"wait"}, against: []string{"cancel"}},
 	{commands: []string{"cluster upgrade"}, flags: []string{"kubeconfig", "context"}, against: []string{"skip-health"}},
+	{
+		commands: []string{
+			"cluster pause", "cluster resume", "environment pause", "environment resume", "feature pause", "feature resume", "channel pause",
+			"channel resume",
+		},
+		flags: []string{"management", "kubeconfig", "context"}, needs: []string{"now"},
+	},
 	{commands: []string{"connect"}, flags: []string{"merge-kubeconfig", "output"}, against: []string{"forget"}},
 	{commands: []string{"identity add"}, flags: []string{"role-arn", "external-id", "trusted-arn"}, needs: []string{"provider=aws"}},
 	{commands: []string{"identity add"}, flags: []string{"tenant-id", "client-id", "object-namespace"}, needs: []string{"provider=azure"}},

@@ -67,6 +67,8 @@ func TestIdleFlags(t *testing.T) {
 		"cluster remove shop --kubeconfig k":                               "--kubeconfig has no effect without --wait",
 		"cluster remove shop --cancel --wait --push":                       "--wait has no effect with --cancel",
 		"cluster upgrade shop --version v1.36.3 --skip-health --context c": "--context has no effect with --skip-health",
+		"environment pause dev --kubeconfig k --push":                      "--kubeconfig has no effect without --now",
+		"feature resume hello --management m":                              "--management has no effect without --now",
 		"connect --forget --merge-kubeconfig":                              "--merge-kubeconfig has no effect with --forget",
 		"connect --forget -o json":                                         "--output has no effect with --forget",
 		"identity add a --environment dev --provider azure --role-arn r":   "--role-arn has no effect without --provider aws",

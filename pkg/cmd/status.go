@@ -89,14 +89,16 @@ Exit codes: 0 everything is Ready; 3 something is not.`,
 	return c
 }
 
-func collectStatus(ctx context.Context, target *management.Target, timeout time.Duration) *status.Report {
+func (f *factory) collectStatus(ctx context.Context, target *management.Target, timeout time.Duration) *status.Report {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return status.Collect(ctx, management.StatusSources(ctx, target))
+	from := management.StatusSources(ctx, target)
+	from.Place = f.placeOf(target)
+	return status.Collect(ctx, from)
 }
 
 func showStatus(ctx context.Context, f *factory, target *management.Target, timeout time.Duration) error {
-	report := collectStatus(ctx, target, timeout)
+	report := f.collectStatus(ctx, target, timeout)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 				reports[i] = status.Collect(ctx, status.Sources{Cluster: status.Cluster{Name: t.name, State: "unknown"}, Unreachable: t.err})
 				return
 			}
-			reports[i] = collectStatus(ctx, t.target, timeout)
+			reports[i] = f.collectStatus(ctx, t.target, timeout)
 		})
 	}
 	group.Wait()
@@ -171,7 +173,7 @@ func watchStatus(ctx context.Context, f *factory, target *management.Target, tim
 	var last string
 	ready := true
 	for {
-		report := collectStatus(ctx, target, timeout)
+		report := f.collectStatus(ctx, target, timeout)
 		if ctx.Err() == nil {
 			ready = report.Ready
 			now, err := fingerprint(report)

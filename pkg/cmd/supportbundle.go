@@ -36,6 +36,7 @@ be read, for example because the API server did not answer. When "fleetctl boots
 		RunE: running(f, o, runSupportBundle),
 	}
 	f.addManagement(c)
+	f.addReach(c)
 	c.Flags().StringVarP(&o.file, "file", "f", "", "file to write (default: support-bundles/NAME-TIME.tar.gz in the state folder)")
 	c.Flags().DurationVar(&o.timeout, "timeout", 2*time.Minute, "leave out everything that does not answer within this time")
 	return c

@@ -49,6 +49,8 @@ func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
 	c.Example = "  fleetctl " + p.noun + " " + c.Name() + " NAME --push\n  fleetctl " + p.noun + " " + c.Name() + " NAME --now"
 	c.RunE = running(f, o, runPause)
 	c.Flags().BoolVar(&o.now, "now", false, "change the cluster at once, without a commit")
+	f.managementFlag(c, "with --now: change only this management cluster")
+	f.addReach(c)
 	o.add(c)
 	takes(f, c, p.what)
 }
@@ -94,7 +96,15 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	}
 	done := []management.Switched{}
 	var failed []error
+	if name := f.flags.management; name != "" {
+		if _, err := repo.Fleet.ManagementCluster(name); err != nil {
+			return err
+		}
+	}
 	for _, cluster := range repo.ManagementClusterNames() {
+		if name := f.flags.management; name != "" && name != cluster {
+			continue
+		}
 		var here []management.FluxObject
 		for _, o := range objects {
 			if o.ManagementCluster == cluster {

@@ -11,8 +11,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/version"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -69,20 +71,49 @@ func named(
 	if there, err = fleetrepo.ReadManagementID(repo, s.Layout()); err != nil {
 		return "", nil, err
 	}
-	if there != nil && there.UID != uid && !goesOn {
-		if follows, err := replaces(ctx, s, client, repo, there); err != nil || !follows {
+	if there != nil && there.UID != uid && !goesOn && !s.Opts.FormerIsGone {
+		place := Place{Cluster: s.Cluster, Fleet: s.Identity(), Name: s.Mgmt.Name, Layout: s.Layout(), Repo: repo}
+		if follows, err := place.replaces(ctx, client, there); err != nil || !follows {
 			return "", nil, secondOne(s, there, uid, err)
 		}
 	}
 	return uid, there, nil
 }
 
+// Place is the place of a management cluster in a fleet, which one cluster has at a time.
+type Place struct {
+	// Cluster is what this machine keeps of the management cluster.
+	Cluster state.Cluster
+	// Fleet is the identity of the fleet, and Name the name of the management cluster in it.
+	Fleet, Name string
+	Layout      layout.Layout
+	// Repo has the files of the fleet repo.
+	Repo fs.FS
+}
+
+// Other returns which cluster has the place according to the fleet repo, if it is another one than the cluster that client reaches, and if
+// nothing tells that the reached cluster takes the place. Otherwise it returns nil.
+func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.ManagementID, error) {
+	there, err := fleetrepo.ReadManagementID(p.Repo, p.Layout)
+	if err != nil || there == nil {
+		return nil, err
+	}
+	uid, err := handover.ClusterUID(ctx, client)
+	if err != nil || there.UID == uid {
+		return nil, err
+	}
+	if follows, err := p.replaces(ctx, client, there); err != nil || follows {
+		return nil, err
+	}
+	return there, nil
+}
+
 // replaces tells whether the cluster takes the place of the one that the fleet repo names.
-func replaces(ctx context.Context, s *session.Session, client *kube.Client, repo fs.FS, there *fleetrepo.ManagementID) (bool, error) {
-	if s.Opts.FormerIsGone || s.Cluster.HasMade(s.Identity(), there.UID) {
+func (p Place) replaces(ctx context.Context, client *kube.Client, there *fleetrepo.ManagementID) (bool, error) {
+	if p.Cluster.HasMade(p.Fleet, there.UID) {
 		return true, nil
 	}
-	if ended, err := fleetrepo.Ended(repo, s.Layout(), s.Mgmt.Name, there); err != nil || ended {
+	if ended, err := fleetrepo.Ended(p.Repo, p.Layout, p.Name, there); err != nil || ended {
 		return ended, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)

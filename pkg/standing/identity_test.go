@@ -147,6 +147,16 @@ func TestIdentity(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			files, err := within.FS(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			place := standing.Place{Cluster: s.Cluster, Fleet: s.Identity(), Name: "mgmt", Layout: s.Layout(), Repo: files}
+			// status does not know that somebody has said that the other one is gone.
+			stands := c.refused || c.goesOn || s.Opts.FormerIsGone
+			if in, err := place.Other(t.Context(), client); err != nil || (in != nil) != stands || stands && in.UID != other {
+				t.Errorf("the place has %+v, %v; want another one: %t", in, err, stands)
+			}
 			changes, err := standing.Identity(t.Context(), s, client, root, c.goesOn)
 			if c.refused {
 				if err == nil || changes != nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "ci on other") ||
@@ -171,7 +181,7 @@ func TestIdentity(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(root, file.Path), file.Content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			files, err := within.FS(root)
+			files, err = within.FS(root)
 			if err != nil {
 				t.Fatal(err)
 			}

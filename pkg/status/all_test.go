@@ -1,12 +1,17 @@
 package status
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 func managing(name string, clusters ...Fleet) *Report {
@@ -71,6 +76,30 @@ func TestShoutsAtAnotherOwner(t *testing.T) {
 		c.judgeOwners()
 		if got := len(c.report.Problems) > 0; got != test.shouts {
 			t.Errorf("%s: %+v", name, c.report.Problems)
+		}
+	}
+}
+
+// TestShoutsAtAnotherCluster checks that an old copy of a management cluster is not Ready, whatever it says of itself.
+func TestShoutsAtAnotherCluster(t *testing.T) {
+	for name, test := range map[string]struct {
+		replaced *Problem
+		err      error
+		want     string
+	}{
+		"nobody":       {},
+		"another one":  {replaced: &Problem{Reason: "another has its place"}, want: "management cluster mgmt: another has its place"},
+		"nobody knows": {err: errors.New("no answer"), want: partPlace + ": no answer"},
+	} {
+		c := &collector{report: managing("mgmt"), from: Sources{
+			Client: &kube.Client{},
+			Place:  func(context.Context, *kube.Client) (*Problem, error) { return test.replaced, test.err },
+		}}
+		c.place(t.Context())
+		c.judge()
+		said := slices.ContainsFunc(c.report.Problems, func(p Problem) bool { return p.Object+": "+p.Reason == test.want })
+		if test.want != "" && (!said || c.report.Ready) || test.want == "" && strings.Contains(fmt.Sprint(c.report.Problems), "place") {
+			t.Errorf("%s: ready %t, %+v", name, c.report.Ready, c.report.Problems)
 		}
 	}
 }

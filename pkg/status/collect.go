@@ -28,6 +28,8 @@ type Sources struct {
 	Trouble error
 	// Repo is the folder of the fleet repo; empty if it is not known.
 	Repo string
+	// Place, if not nil, tells whether another cluster has the place of the management cluster in its fleet. It returns nil if none has.
+	Place func(ctx context.Context, client *kube.Client) (*Problem, error)
 	// Served, if not nil, tells whether the fleet repo without a remote is being served.
 	Served func(ctx context.Context) (bool, error)
 }
@@ -41,7 +43,7 @@ func Collect(ctx context.Context, from Sources) *Report {
 	}}
 	parts := []func(context.Context){c.git}
 	if from.Client != nil {
-		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.standby)
+		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.standby, c.place)
 	}
 	var all sync.WaitGroup
 	for _, part := range parts {
@@ -57,7 +59,9 @@ type collector struct {
 	mu     sync.Mutex
 	report *Report
 	failed []Problem
-	uid    string // the UID of the management cluster's namespace kube-system; "" if owners need no comparison
+	// replaced is not nil if another cluster has the place of the management cluster.
+	replaced *Problem
+	uid      string // the UID of the management cluster's namespace kube-system; "" if owners need no comparison
 }
 
 // missing records a source that could not be read.
@@ -78,7 +82,7 @@ func reason(err error) string {
 
 // inOrder sorts the sources that could not be read into the order of the tree.
 func inOrder(failed []Problem) []Problem {
-	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partStandby}
+	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partStandby, partPlace}
 	place := func(p Problem) int {
 		return slices.IndexFunc(order, func(name string) bool { return strings.HasPrefix(p.Object, name) })
 	}
@@ -129,6 +133,17 @@ func (c *collector) version(ctx context.Context) {
 		return
 	}
 	c.report.Cluster.Kubernetes = v
+}
+
+// place looks whether another cluster has the place of the management cluster, which then is an old copy that came back.
+func (c *collector) place(ctx context.Context) {
+	if c.from.Place == nil {
+		return
+	}
+	var err error
+	if c.replaced, err = c.from.Place(ctx, c.from.Client); err != nil {
+		c.missing(partPlace, err)
+	}
 }
 
 func (c *collector) providers(ctx context.Context) {

@@ -25,6 +25,9 @@ func (c *collector) judge() {
 	if err := c.from.Trouble; err != nil {
 		r.blame("host of management cluster "+r.Cluster.Name, err.Error(), diag.Hint(err))
 	}
+	if p := c.replaced; p != nil {
+		r.blame(cmp.Or(p.Object, "management cluster "+r.Cluster.Name), p.Reason, p.Hint)
+	}
 	for _, p := range inOrder(c.failed) {
 		r.blame(p.Object, p.Reason, "")
 	}

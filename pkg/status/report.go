@@ -174,6 +174,7 @@ const (
 	partProviders = "providers"
 	partFlux      = "Flux"
 	partClusters  = "workload clusters"
+	partPlace     = "its place in the fleet"
 )
 
 func (r *Report) knows(part string) bool { return !slices.Contains(r.Unknown, part) }
