@@ -102,7 +102,7 @@ func (m *Manager) Install(ctx context.Context, source *releases.Source, opts Ins
 		return nil, err
 	}
 	detail("waiting until the webhooks answer")
-	if err := m.WaitWebhooks(ctx); err != nil {
+	if err := m.WaitWebhooks(ctx, detail); err != nil {
 		return nil, err
 	}
 	if err := m.keepHeld(ctx, source, opts.Providers, opts.Origins); err != nil {

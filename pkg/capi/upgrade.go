@@ -157,7 +157,7 @@ func (m *Manager) healthy(ctx context.Context, components repository.Components,
 		return err
 	}
 	run.detail("waiting until the webhooks answer")
-	return m.WaitWebhooks(ctx)
+	return m.WaitWebhooks(ctx, run.detail)
 }
 
 // upgradeOf returns the upgrade of a provider, or nil if the provider stays.
@@ -201,7 +201,7 @@ func (m *Manager) upgradeCertManager(ctx context.Context, todo *plan, run *insta
 	if err := m.kube.WaitDeploymentsReady(ctx, deploymentKeys(certs), run.detail); err != nil {
 		return err
 	}
-	if err := m.WaitWebhooks(ctx); err != nil {
+	if err := m.WaitWebhooks(ctx, run.detail); err != nil {
 		return err
 	}
 	wanted := map[kube.Ref]bool{}

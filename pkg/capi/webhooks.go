@@ -21,7 +21,8 @@ import (
 
 // WaitWebhooks waits for three things: cert-manager has given the API server the certificates of all webhooks that clusterctl installed;
 // Cluster API's own webhooks admit a Cluster in a dry run; and every webhook server answers with a certificate that the API server trusts.
-func (m *Manager) WaitWebhooks(ctx context.Context) error {
+// detail, if not nil, is told what it waits for, and after a while why.
+func (m *Manager) WaitWebhooks(ctx context.Context, detail func(string)) error {
 	var found [2]kube.Objects // mutating webhooks first, because probesOf prefers them
 	group, watchCtx := errgroup.WithContext(ctx)
 	for i, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
@@ -29,11 +30,12 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 			sel := kube.Selection{Labels: map[string]string{clusterctlv1.ClusterctlLabel: ""}}
 			waiting := ""
 			err := m.kube.Watch(watchCtx, admissionv1.SchemeGroupVersion.WithKind(kind), sel, func(objects kube.Objects) (bool, error) {
-				for key, obj := range objects {
-					if !hasCA(obj) {
-						waiting = key.Name
-						return false, nil
+				if next := withoutCA(objects); next != "" {
+					if next != waiting && detail != nil {
+						detail("waiting until cert-manager gives " + kind + " " + next + " its certificate authority")
 					}
+					waiting = next
+					return false, nil
 				}
 				found[i] = objects
 				return true, nil
@@ -47,14 +49,16 @@ func (m *Manager) WaitWebhooks(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := m.probeAdmission(ctx); err != nil {
+	if err := m.kube.DryRunAdmission(ctx, probeCluster(), detail); err != nil {
 		return err
 	}
 	probes, err := m.probesOf(ctx, found[:])
 	if err != nil {
 		return err
 	}
-	return kube.Each(webhookProbes, probes, func(probe *unstructured.Unstructured) error { return m.kube.UntilWebhooksAnswer(ctx, probe) })
+	return kube.Each(webhookProbes, probes, func(probe *unstructured.Unstructured) error {
+		return m.kube.UntilWebhooksAnswer(ctx, probe, detail)
+	})
 }
 
 // webhookProbes bounds the concurrent probes.
@@ -151,6 +155,16 @@ func (m *Manager) emptyObject(ctx context.Context, resource schema.GroupVersionR
 // injectAnnotations are the annotations on objects into which cert-manager writes a certificate authority.
 var injectAnnotations = []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret"}
 
+// withoutCA returns the first name of a configuration that still has to get its certificate authority, or "".
+func withoutCA(configurations kube.Objects) string {
+	for _, key := range slices.SortedFunc(maps.Keys(configurations), func(a, b kube.Key) int { return strings.Compare(a.Name, b.Name) }) {
+		if !hasCA(configurations[key]) {
+			return key.Name
+		}
+	}
+	return ""
+}
+
 // hasCA tells whether all webhooks of a configuration have a certificate authority. A configuration that does not get it from cert-manager
 // needs none.
 func hasCA(obj *unstructured.Unstructured) bool {
@@ -170,16 +184,12 @@ func hasCA(obj *unstructured.Unstructured) bool {
 	return true
 }
 
-// probeAdmission creates a Cluster in a dry run. The process with the admission webhooks also serves the conversion webhooks, with the same
-// certificate, so they answer too. A conversion itself cannot be probed with an infrastructure kind that does not exist.
-func (m *Manager) probeAdmission(ctx context.Context) error {
-	return m.kube.DryRunAdmission(ctx, probeCluster())
-}
-
 // probeName is the name of objects in dry runs.
 const probeName = "fleetctl-dry-run"
 
-// probeCluster returns a Cluster that Cluster API's webhooks admit. It is only for dry runs.
+// probeCluster returns a Cluster that Cluster API's webhooks admit. It is only for dry runs. The process with the admission webhooks also
+// serves the conversion webhooks, with the same certificate, so they answer too. A conversion itself cannot be probed with an infrastructure
+// kind that does not exist.
 func probeCluster() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": probeName},

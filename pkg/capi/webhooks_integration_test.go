@@ -76,11 +76,21 @@ func TestWaitsForTrustedWebhooks(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
-	if err := m.WaitWebhooks(short); !errors.Is(err, context.DeadlineExceeded) {
+	if err := m.WaitWebhooks(short, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v while the API server does not trust the webhook", err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- m.WaitWebhooks(ctx) }()
+	done, told := make(chan error, 1), make(chan string, 1)
+	go func() {
+		done <- m.WaitWebhooks(ctx, func(line string) {
+			select {
+			case told <- line:
+			default: // the first line is enough
+			}
+		})
+	}()
+	if line := <-told; line != "waiting until the webhooks for Machine answer" {
+		t.Errorf("the progress is %q", line)
+	}
 	hook.Webhooks[0].ClientConfig.CABundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	if err := c.WithWatch.Update(ctx, hook); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func (s *side) untilPassed(ctx context.Context, graph *capi.Graph) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceTime)
 	defer cancel()
 	err := kube.Each(webhookProbes, graph.OneOfEach(JournalKey.Namespace, probeName), func(probe *unstructured.Unstructured) error {
-		err := s.as.DryRunAdmission(ctx, probe)
+		err := s.as.DryRunAdmission(ctx, probe, nil)
 		if ctx.Err() == nil {
 			return nil // a refusal is an answer without the webhook too: the probe is not a valid object
 		}

@@ -121,7 +121,7 @@ func (c *Client) applyStage(
 			return err
 		}
 		if s.retry {
-			return untilAnswered(ctx, RefOf(objects[i]).String(), opts.Detail, apply)
+			return untilAnswered(ctx, "the API answers for "+RefOf(objects[i]).String(), opts.Detail, apply)
 		}
 		return retryTransient(ctx, apply)
 	})

@@ -147,17 +147,17 @@ func webhookGate(t *testing.T, c *kube.Client) {
 	}
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if err := c.DryRunAdmission(short, probe); !errors.Is(err, context.DeadlineExceeded) {
+	if err := c.DryRunAdmission(short, probe, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v while the webhook does not answer", err)
 	}
 	short, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	if err := c.UntilWebhooksAnswer(short, probe); !errors.Is(err, context.DeadlineExceeded) {
+	if err := c.UntilWebhooksAnswer(short, probe, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v while the webhook does not answer", err)
 	}
 	done := make(chan error, 2)
-	go func() { done <- c.DryRunAdmission(ctx, probe) }()
-	go func() { done <- c.UntilWebhooksAnswer(ctx, probe) }()
+	go func() { done <- c.DryRunAdmission(ctx, probe, nil) }()
+	go func() { done <- c.UntilWebhooksAnswer(ctx, probe, nil) }()
 	if err := c.WithWatch.Delete(ctx, hook); err != nil {
 		t.Fatal(err)
 	}

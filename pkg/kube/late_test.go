@@ -158,7 +158,7 @@ func answers(transport http.RoundTripper, path string) error {
 // A wait until the API answers survives late answers.
 func TestLateAnswersAreWaitedFor(t *testing.T) {
 	client, asked := lateServer(t, 3, false)
-	err := untilAnswered(t.Context(), "one", nil, func(ctx context.Context) error {
+	err := untilAnswered(t.Context(), "the API answers for one", nil, func(ctx context.Context) error {
 		return client.Get(ctx, Key{Name: "one"}, &corev1.Namespace{})
 	})
 	if err != nil || asked.Load() != 4 {

@@ -84,34 +84,45 @@ func retryTransient(ctx context.Context, do func(context.Context) error) error {
 // answer was lost, so do must treat "already done" as success.
 func Retry(ctx context.Context, do func(context.Context) error) error { return retryTransient(ctx, do) }
 
+// reasonAfter is how long untilAnswered waits before it tells why, and how often it tells again.
+const reasonAfter = 10 * time.Second
+
 // untilAnswered repeats do until it succeeds, fails with an error that waiting cannot remove, or ctx ends. It polls, because the readiness
-// of a webhook cannot be watched.
+// of a webhook cannot be watched. what completes the sentence "wait until …". detail, if not nil, is told that it waits, and after a while
+// also why.
 func untilAnswered(ctx context.Context, what string, detail func(string), do func(context.Context) error) error {
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.6, Jitter: 0.1, Steps: 1 << 30, Cap: time.Second}
 	delay := backoff.DelayFunc()
-	for told := false; ; told = true {
+	var told time.Time
+	for waits := false; ; waits = true {
 		err := do(ctx)
 		if err == nil || (!isUnanswered(err) && ctx.Err() == nil) {
 			return err
 		}
-		if !told && detail != nil {
-			detail("waiting until the API answers for " + what)
+		switch {
+		case detail == nil:
+		case !waits:
+			told = time.Now()
+			detail("waiting until " + what)
+		case time.Since(told) > reasonAfter:
+			told = time.Now()
+			detail("waiting until " + what + ": " + err.Error())
 		}
 		timer := time.NewTimer(delay())
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return diag.Wrap("wait until the API answers for "+what, timeoutError(ctx, err.Error()), "")
+			return diag.Wrap("wait until "+what, timeoutError(ctx, err.Error()), "")
 		case <-timer.C:
 		}
 	}
 }
 
 // DryRunAdmission creates obj in a dry run. It returns when all webhooks for its kind answer. It returns nil if obj already exists, and the
-// webhook's error if a webhook refuses obj.
-func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstructured) error {
+// webhook's error if a webhook refuses obj. detail, if not nil, is told what it waits for.
+func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstructured, detail func(string)) error {
 	ref := RefOf(obj)
-	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
+	return untilAnswered(ctx, "the webhooks for "+ref.Kind+" answer", detail, func(ctx context.Context) error {
 		err := c.Create(ctx, obj.DeepCopy(), client.DryRunAll)
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
@@ -121,10 +132,10 @@ func (c *Client) DryRunAdmission(ctx context.Context, obj *unstructured.Unstruct
 }
 
 // UntilWebhooksAnswer returns when the API server reaches all webhooks for the creation of obj and trusts their certificates. It ignores
-// the answers of the webhooks, so obj need not be valid.
-func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unstructured) error {
+// the answers of the webhooks, so obj need not be valid. detail, if not nil, is told what it waits for.
+func (c *Client) UntilWebhooksAnswer(ctx context.Context, obj *unstructured.Unstructured, detail func(string)) error {
 	ref := RefOf(obj)
-	return untilAnswered(ctx, ref.String(), nil, func(ctx context.Context) error {
+	return untilAnswered(ctx, "the webhooks for "+ref.Kind+" answer", detail, func(ctx context.Context) error {
 		err := c.Create(ctx, obj.DeepCopy(), client.DryRunAll)
 		if isTransient(err) || apierrors.IsInternalError(err) && strings.Contains(err.Error(), uncalled) || ctx.Err() != nil {
 			return fmt.Errorf("try to create %s: %w", ref, err)

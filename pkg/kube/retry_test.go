@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,4 +49,24 @@ func TestRetryTransient(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A wait says at once what it waits for, and when it takes long, why; not with each try.
+func TestLongWaitsSayWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var told []string
+		detail := func(line string) { told = append(told, line) }
+		err := untilAnswered(t.Context(), "the webhooks for Machine answer", detail, func(context.Context) error {
+			if time.Since(begin) < 25*time.Second {
+				return apierrors.NewInternalError(errors.New("failed calling webhook: connection refused"))
+			}
+			return nil
+		})
+		const waiting = "waiting until the webhooks for Machine answer"
+		want := []string{waiting, waiting + ": Internal error occurred: failed calling webhook: connection refused"}
+		if want = append(want, want[1]); err != nil || !slices.Equal(told, want) {
+			t.Errorf("told %q, error %v; want %q", told, err, want)
+		}
+	})
 }

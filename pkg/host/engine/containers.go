@@ -119,11 +119,12 @@ func (e *Engine) Start(ctx context.Context, containers ...Container) error {
 	return nil
 }
 
-// SetCPUShares sets the weight of a running container's processes against those of other containers when the machine is busy. The default
-// is 1,024. Podman 4 forgets the weight when the container stops. It fails if the engine cannot set weights, for example without root.
-func (e *Engine) SetCPUShares(ctx context.Context, c Container, shares int) error {
-	if _, err := e.Output(ctx, "update", "--cpu-shares", strconv.Itoa(shares), c.ID); err != nil {
-		return fmt.Errorf("set the CPU shares of container %s: %w", c.Name, err)
+// SetCPUShares sets the weight of a running container's processes against those of other containers when the machine is busy. container is
+// a name or an ID. The default is 1,024. Podman 4 forgets the weight when the container stops. It fails if the engine cannot set weights,
+// for example without root.
+func (e *Engine) SetCPUShares(ctx context.Context, container string, shares int) error {
+	if _, err := e.Output(ctx, "update", "--cpu-shares", strconv.Itoa(shares), container); err != nil {
+		return fmt.Errorf("set the CPU shares of container %s: %w", container, err)
 	}
 	return nil
 }

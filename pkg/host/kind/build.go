@@ -76,8 +76,13 @@ func (h *Host) buildCluster(ctx context.Context, config *v1alpha4.Cluster, detai
 		return err
 	}
 	answers(kubeconfig)
-	h.prefer(ctx, detail)
-	if err := h.awaitServices(ctx); err != nil {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		h.prefer(groupCtx, detail)
+		return nil
+	})
+	group.Go(func() error { return h.awaitServices(groupCtx) })
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	return h.markComplete(ctx)

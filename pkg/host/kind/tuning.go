@@ -32,16 +32,10 @@ maxParallelImagePulls: 4`)
 // docker provider makes on the same engine. The controllers that make workload clusters have to keep their leases meanwhile.
 const nodeShares = 4 * 1024
 
-// prefer gives the running nodes their weight. An engine that cannot do so leaves them as they are: that is slower on a busy machine, and
+// prefer gives the running control plane its weight. An engine that cannot do so leaves it as it is: that is slower on a busy machine, and
 // nothing else.
 func (h *Host) prefer(ctx context.Context, detail func(string)) {
-	containers, err := h.nodes(ctx)
-	if err != nil {
-		return // who needs the nodes says so
-	}
-	for _, c := range containers {
-		if err := h.engine.SetCPUShares(ctx, c, nodeShares); err != nil && ctx.Err() == nil {
-			detail(err.Error())
-		}
+	if err := h.engine.SetCPUShares(ctx, h.controlPlane(), nodeShares); err != nil && ctx.Err() == nil {
+		detail(err.Error())
 	}
 }

@@ -35,7 +35,9 @@ type Status struct {
 	NextStart time.Time
 }
 
-// SupervisorOptions of Supervise. A zero value means the kubelet's: a pause of 10 s that doubles up to 5 min, and starts anew after 10 min.
+// SupervisorOptions of Supervise. A zero value means what the kubelet does with ReduceDefaultCrashLoopBackOffDecay (KEP-4603): a pause of 1 s
+// that doubles up to 1 min, and starts anew after 10 min. Before, pauses grew up to 5 min: on a busy machine, a webhook's server that had
+// lost its lease several times stayed away that long, and everything else waited for it.
 type SupervisorOptions struct {
 	// BackOff is the pause before the first restart. Each further restart doubles the pause.
 	BackOff time.Duration
@@ -67,8 +69,8 @@ type Supervisor struct {
 
 // Supervise starts the process, and starts it again whenever it ends, until Stop. It returns before the process runs.
 func Supervise(spec Spec, opts SupervisorOptions) *Supervisor {
-	setDefault(&opts.BackOff, 10*time.Second)
-	setDefault(&opts.MaxBackOff, 5*time.Minute)
+	setDefault(&opts.BackOff, time.Second)
+	setDefault(&opts.MaxBackOff, time.Minute)
 	setDefault(&opts.ResetAfter, 10*time.Minute)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Supervisor{

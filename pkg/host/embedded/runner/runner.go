@@ -57,7 +57,7 @@ type Options struct {
 	Network privatenet.Loopback
 	// Records is process.Spec.Records of each process.
 	Records string
-	// BackOff and MaxBackOff are the pauses between restarts. Default: the kubelet's, 10 s doubling to 5 min.
+	// BackOff and MaxBackOff are the pauses between restarts. Default: 1 s doubling to 1 min.
 	BackOff, MaxBackOff time.Duration
 	// Parallel bounds how many Deployments are prepared, and how many processes start, at the same time. Default: twice the
 	// number of CPUs, at least 4.
@@ -156,7 +156,7 @@ func (r *Runner) watch() error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Parallel,
 			LogConstructor:          func(*reconcile.Request) logr.Logger { return logr.Discard() },
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](500*time.Millisecond, 5*time.Minute),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](500*time.Millisecond, time.Minute),
 		}).
 		Complete(reconcile.Func(r.reconcile))
 }
