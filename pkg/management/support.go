@@ -25,8 +25,8 @@ const maxSupported = 1 << 20
 const supportTime = 90 * time.Second
 
 // SupportOfFailure gathers a support bundle of the target after a command has failed, before the command tears anything down, because the
-// user of a pipeline has no other way to look at it. It returns the name of the file, or "" if it gathered nothing: after an interruption, or
-// if this machine has made nothing yet. If the bundle fails, the reporter says so.
+// user of a pipeline has no other way to look at it. It returns the name of the file, or "" if it gathered nothing: after an interruption,
+// or if this machine has made nothing yet. If the bundle fails, the reporter says so.
 func SupportOfFailure(ctx context.Context, report progress.Reporter, t *Target, file string, failure error) string {
 	if errors.Is(context.Cause(ctx), context.Canceled) || !t.Known() {
 		return ""

@@ -43,7 +43,8 @@ func TestFailedRunLeavesSupportBundles(t *testing.T) {
 	namespace(ctx, t, eu, "of-eu")
 	run := func(file string) *Result {
 		t.Helper()
-		o := Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}, SupportFile: file}, Master: masterOf(t, r)}
+		o := Options{BootstrapOptions: lifecycle.BootstrapOptions{Options: session.Options{Dir: r.Dir}, SupportFile: file}}
+		o.Master = masterOf(t, r)
 		result, err := Bootstrap(ctx, d, o)
 		if err == nil || !strings.Contains(err.Error(), "look whether eu") { // it has no Cluster of its own
 			t.Fatalf("got %v", err)

@@ -76,7 +76,8 @@ func TestToTheKubeconfigOfAWorkloadCluster(t *testing.T) {
 	for name, dry := range map[string]bool{"dry run": true, "pivot": false} {
 		o.DryRun = dry
 		r, err := pivot(toAlpha)
-		if text := said(r, err); diag.Code(err) != diag.ExitUsage || !strings.Contains(text, "alpha is a management cluster with a folder of its own") ||
+		if text := said(r, err); diag.Code(err) != diag.ExitUsage ||
+			!strings.Contains(text, "alpha is a management cluster with a folder of its own") ||
 			!strings.Contains(text, "bootstrap --management alpha --stand-alone") {
 			t.Errorf("%s: to a child: %s", name, text)
 		}

@@ -223,8 +223,8 @@ func (c *collector) clusters(ctx context.Context) {
 	}
 }
 
-// claim compares the owner in the record of a hand-over with the management cluster that was asked, whose kube-system has this UID. A paused
-// cluster has no second owner: it is a copy in the midst of a hand-over.
+// claim compares the owner in the record of a hand-over with the management cluster that was asked, whose kube-system has this UID. A
+// paused cluster has no second owner: it is a copy in the midst of a hand-over.
 func (f *Fleet) claim(uid string) {
 	f.Elsewhere = f.record.IsAnother(uid)
 	f.TwoOwners = f.Elsewhere && !f.Paused

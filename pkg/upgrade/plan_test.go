@@ -67,7 +67,8 @@ spec:
   - {name: root, cloud: root, host: {type: embedded}, kubernetesVersion: v1.36.3, providers: [{name: docker, version: v1.14.2}]}
   - {name: eu, parent: root, cloud: eu, kubernetesVersion: v1.34.0, providers: [{name: docker, version: v1.14.2}]}
   - {name: us, parent: root, cloud: us, kubernetesVersion: v1.34.0, providers: [{name: docker, version: v1.14.2}]}
-  - {name: ours, cloud: ours, host: {type: existing, existing: {context: ours}}, kubernetesVersion: v1.34.0, providers: [{name: docker, version: v1.14.2}]}
+  - {name: ours, cloud: ours, host: {type: existing, existing: {context: ours}}, kubernetesVersion: v1.34.0,
+     providers: [{name: docker, version: v1.14.2}]}
 `
 	if err := os.WriteFile(filepath.Join(dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,8 @@ func CollectDepth(ctx context.Context, from Sources) (*Depth, error) {
 		Unknown: append([]string{}, l.unknown...),
 	}
 	if l.cluster != nil {
-		d.Phase, d.Version, d.Paused, d.Ready = l.cluster.Phase, l.cluster.Version, l.cluster.Paused, l.cluster.Available && len(l.ownerTroubles()) == 0
+		d.Phase, d.Version, d.Paused = l.cluster.Phase, l.cluster.Version, l.cluster.Paused
+		d.Ready = l.cluster.Available && len(l.ownerTroubles()) == 0
 		if l.elsewhere {
 			d.Owner = l.cluster.Owner.ManagementCluster
 		}

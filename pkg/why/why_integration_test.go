@@ -263,7 +263,8 @@ func twoOwners(t *testing.T, b *bed) {
 	if c := report(); !c.TwoOwners || !c.Elsewhere {
 		t.Errorf("status takes its owner for its own: %+v", c)
 	}
-	if d, shown := depth(); d.Ready || d.Owner != "second" || !strings.Contains(shown, "owner second") || !strings.Contains(shown, "TWO OWNERS: ") {
+	if d, shown := depth(); d.Ready || d.Owner != "second" || !strings.Contains(shown, "owner second") ||
+		!strings.Contains(shown, "TWO OWNERS: ") {
 		t.Errorf("ready %t, it shows\n%s", d.Ready, shown)
 	}
 	b.owner("twice", capi.Owner{Fleet: "f", ManagementCluster: "mgmt", UID: string(system.GetUID()), Epoch: 3})
