@@ -46,7 +46,8 @@ If fleet.yaml gives the new management cluster its own repository, its Flux foll
 with new age keys. Give bootstrap access to the repository with --own-git-token-file. Of the environment variables, the new management
 cluster gets only the variables that fleet.yaml names for it.
 
-If bootstrap fails, it gathers a support bundle without secrets (see "fleetctl support-bundle") before it tears anything down.
+If bootstrap fails, it gathers a support bundle without secrets (see "fleetctl support-bundle") before it tears anything down: of the
+parent, and of the new management cluster if this answers.
 
 Bootstrap asks no questions. Exit codes: 0 everything is Ready; 1 a failure; 2 a mistake in the call; 3 something did not become Ready in
 time; 130 interrupted. After every exit code, you can run bootstrap again.`,

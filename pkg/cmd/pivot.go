@@ -36,6 +36,7 @@ dry runs, it tests what the target's Flux would do: the pivot stops if the API s
 would delete one. Then a single write hands the work over. Only after this write does the target start to act, and only
 then are the objects removed from the source. On a target in AWS, it then takes the static AWS credentials off the
 target, if the provider reaches AWS without them: by the role of the machines. --keep-credentials leaves them there.
+The credentials of other clouds stay on the target; a warning for each provider names them, and says what to do.
 
 You can interrupt the command at any moment. A journal on both sides records the phase. Run the same command again, on
 any machine that reaches either side, and it goes on from there. After the hand-over it goes on even if the source is

@@ -72,13 +72,15 @@ type Result struct {
 	Alone bool `json:"alone"`
 	// ParentGone tells that this run has torn the parent down. ParentKeeps are the Clusters that prevented this. ParentLeft are the remains of
 	// the parent.
-	ParentGone    bool             `json:"parentGone"`
-	ParentKeeps   []string         `json:"parentKeeps"`
-	ParentLeft    []string         `json:"parentLeft,omitempty"`
-	Kubeconfig    string           `json:"kubeconfig,omitempty"`
-	SupportBundle string           `json:"supportBundle,omitempty"`
-	Next          []string         `json:"next"`
-	Steps         []progress.Event `json:"steps"`
+	ParentGone  bool     `json:"parentGone"`
+	ParentKeeps []string `json:"parentKeeps"`
+	ParentLeft  []string `json:"parentLeft,omitempty"`
+	Kubeconfig  string   `json:"kubeconfig,omitempty"`
+	// SupportBundle of a failed run is of the parent, and ClusterSupportBundle of the new management cluster.
+	SupportBundle        string           `json:"supportBundle,omitempty"`
+	ClusterSupportBundle string           `json:"clusterSupportBundle,omitempty"`
+	Next                 []string         `json:"next"`
+	Steps                []progress.Event `json:"steps"`
 }
 
 // master is one run.
@@ -92,6 +94,8 @@ type master struct {
 	// silent is the reason why a parent with a record does not answer.
 	known  bool
 	silent error
+	// works says that the run has begun to work, and waits that it waits for the merge of a pull request.
+	works, waits bool
 	// own is the new management cluster's own fleet repo. It is nil if the new management cluster shares the parent's repo.
 	own *ownrepo.Repo
 	// taken are the clusters that the new management cluster has taken over in this run.
@@ -108,7 +112,7 @@ func Bootstrap(ctx context.Context, deps management.Deps, o Options) (*Result, e
 		FormatVersion: "1", Outcome: "failed", Cluster: o.Master.Name, Parent: o.Master.Parent,
 		HandedOver: []string{}, Changes: []*change.Result{}, ParentKeeps: []string{}, Next: []string{},
 	}}
-	err := m.run(ctx)
+	err := m.withSupport(ctx, m.run(ctx))
 	switch diag.Code(err) {
 	case diag.ExitOK:
 		m.result.Outcome = "ready"
@@ -131,29 +135,22 @@ func (m *master) run(ctx context.Context) error {
 	if err := m.openOwn(ctx); err != nil {
 		return err
 	}
-	if len(m.opts.Master.Clusters) > 0 {
-		under, err := m.underWay(ctx)
-		if err != nil {
+	under, takes := false, len(m.opts.Master.Clusters) > 0
+	if takes {
+		var err error
+		if under, err = m.underWay(ctx); err != nil {
 			return err
 		}
 		if !under {
 			if err := m.refuseBegun(); err != nil {
 				return err
 			}
-			if err := m.make(ctx); err != nil {
-				return err
-			}
 		}
-		if err := m.moveOut(ctx); err != nil {
+	}
+	m.works = true
+	if takes {
+		if err := m.takeOver(ctx, under); err != nil {
 			return err
-		}
-		if err := m.announce(ctx); err != nil {
-			return err
-		}
-		for _, cluster := range m.opts.Master.Clusters {
-			if err := m.handOver(ctx, cluster); err != nil {
-				return err
-			}
 		}
 	}
 	if err := m.remember(ctx); err != nil {
@@ -174,6 +171,28 @@ func (m *master) run(ctx context.Context) error {
 	}
 	m.result.Alone = true
 	m.result.Next = append(m.result.Next, "fleetctl status --management "+m.result.Cluster)
+	return nil
+}
+
+// takeOver makes the new management cluster, unless an earlier run has begun the hand-over, and hands its clusters over to it.
+func (m *master) takeOver(ctx context.Context, under bool) error {
+	if !under {
+		if err := m.make(ctx); err != nil {
+			m.works = diag.Code(err) != diag.ExitUsage // a mistake in the call
+			return err
+		}
+	}
+	if err := m.moveOut(ctx); err != nil {
+		return err
+	}
+	if err := m.announce(ctx); err != nil {
+		return err
+	}
+	for _, cluster := range m.opts.Master.Clusters {
+		if err := m.handOver(ctx, cluster); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -292,6 +311,7 @@ func (m *master) handOver(ctx context.Context, name fleetrepo.ClusterName) error
 	if done.Outcome == "transferred" {
 		return nil
 	}
+	m.waits = true
 	hint := "carry the change to where Flux reads it, and run the same command again"
 	if c := done.Change; c != nil && c.PullRequest != nil {
 		hint = "merge " + c.PullRequest.URL + ", `git pull`, and run the same command again"

@@ -125,6 +125,9 @@ func (p *Move) refusal(ctx context.Context) error {
 	if p.source == nil && !p.Gone {
 		return p.noSource(ctx)
 	}
+	if err := p.settleGiven(ctx); err != nil {
+		return err
+	}
 	return p.checkSource()
 }
 

@@ -35,6 +35,7 @@ func (p *Move) withdraw(
 	if p.KeepCredentials {
 		return steps.NothingToDo("the credentials are to stay")
 	}
+	p.tellStaying(ctx, target, m.Versions)
 	held := replaceable(m.Versions)
 	if len(held) == 0 {
 		return steps.NothingToDo("no provider has a credential that it could do without")

@@ -69,13 +69,24 @@ func TestShoutsAtAnotherOwner(t *testing.T) {
 		uid    string
 		paused bool
 		shouts bool
-	}{"its own": {"u2", false, false}, "another's": {"u1", false, true}, "another's, paused": {"u1", true, false}} {
+		shown  string
+	}{
+		"its own":           {"u2", false, false, "✓ shop/shop (control plane 0/0)\n"},
+		"another's":         {"u1", false, true, "✗ shop/shop (control plane 0/0, owner second): TWO OWNERS: second and this one\n"},
+		"another's, paused": {"u1", true, false, "✓ shop/shop (control plane 0/0, paused, owner second)\n"},
+	} {
 		w := shop("", test.paused)
 		w.record = capi.Owner{ManagementCluster: "second", UID: "u2", Epoch: 1}
-		c := &collector{uid: test.uid, report: managing("first", w)}
+		w.Owner = w.record.ManagementCluster
+		w.claim(test.uid)
+		c := &collector{report: managing("first", w)}
 		c.judgeOwners()
-		if got := len(c.report.Problems) > 0; got != test.shouts {
-			t.Errorf("%s: %+v", name, c.report.Problems)
+		if got := len(c.report.Problems) > 0; got != test.shouts || c.report.Ready == test.shouts {
+			t.Errorf("%s: ready %t, %+v", name, c.report.Ready, c.report.Problems)
+		}
+		var out strings.Builder
+		if err := Tree(&out, c.report, Style{}); err != nil || !strings.Contains(out.String(), test.shown) {
+			t.Errorf("%s: %v, it shows\n%s", name, err, out.String())
 		}
 	}
 }

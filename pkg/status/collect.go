@@ -61,7 +61,6 @@ type collector struct {
 	failed []Problem
 	// replaced is not nil if another cluster has the place of the management cluster.
 	replaced *Problem
-	uid      string // the UID of the management cluster's namespace kube-system; "" if owners need no comparison
 }
 
 // missing records a source that could not be read.
@@ -219,7 +218,22 @@ func (c *collector) clusters(ctx context.Context) {
 		c.missing("owners of the workload clusters", err)
 		return
 	}
-	c.uid = string(system.UID)
+	for i := range c.report.Clusters {
+		c.report.Clusters[i].claim(string(system.UID))
+	}
+}
+
+// claim compares the owner in the record of a hand-over with the management cluster that was asked, whose kube-system has this UID. A
+// paused cluster has no second owner: it is a copy in the midst of a hand-over.
+func (f *Fleet) claim(uid string) {
+	f.Elsewhere = f.record.IsAnother(uid)
+	f.TwoOwners = f.Elsewhere && !f.Paused
+}
+
+// TwoOwnersText is what is wrong with a cluster that owner has taken over and that the management cluster that was asked acts on, too.
+func TwoOwnersText(owner capi.Owner) string {
+	return fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (hand-over %d), but this one acts on it, too",
+		owner.ManagementCluster, owner.Epoch)
 }
 
 func workload(c capi.Cluster) Fleet {

@@ -78,12 +78,10 @@ func (c *collector) judgeBehind() {
 // example because an old copy of this management cluster was restored.
 func (c *collector) judgeOwners() {
 	for _, w := range c.report.Clusters {
-		if c.uid == "" || w.record.UID == "" || w.record.UID == c.uid || w.Paused {
+		if !w.TwoOwners {
 			continue
 		}
-		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name),
-			fmt.Sprintf("TWO OWNERS: management cluster %s has taken it over (hand-over %d), but this one acts on it, too",
-				w.record.ManagementCluster, w.record.Epoch),
+		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name), TwoOwnersText(w.record),
 			"decide which of them manages it; if it is the other one, run `fleetctl cluster detach "+w.Namespace+"/"+w.Name+
 				"` here: it deletes nothing")
 	}

@@ -97,6 +97,10 @@ type Fleet struct {
 	// Owner is the management cluster that manages this workload cluster: the one in its record if it was handed over,
 	// otherwise the one that was asked.
 	Owner string `json:"owner"`
+	// Elsewhere: the owner is not the management cluster that was asked.
+	Elsewhere bool `json:"elsewhere,omitempty"`
+	// TwoOwners: the management cluster that was asked acts on the cluster, although the owner is another one.
+	TwoOwners bool `json:"twoOwners,omitempty"`
 	// Endpoint of its API server.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Troubles from the cluster's conditions, one for each cause.

@@ -204,11 +204,17 @@ func clustersNode(r *Report, style Style) node {
 		if c.Paused {
 			facts = append(facts, "paused")
 		}
+		if c.Elsewhere {
+			facts = append(facts, "owner "+c.Owner)
+		}
 		reason := c.Reason
 		if len(c.Troubles) > 1 && !c.Available { // the table has them
 			reason = plain.Count(len(c.Troubles), "condition") + " below"
 		}
-		child := node{text: line(c.Ready, c.Namespace+"/"+c.Name, join(facts), reason, style)}
+		if c.TwoOwners { // what the cluster reports besides is in the table
+			reason = "TWO OWNERS: " + c.Owner + " and this one"
+		}
+		child := node{text: line(c.Ready && !c.TwoOwners, c.Namespace+"/"+c.Name, join(facts), reason, style)}
 		if f := c.Flux; f != nil && c.Available {
 			child.children = append(child.children, node{text: line(f.Ready, "Flux", join([]string{f.Mode, shortRevision(f.Revision)}), "", style)})
 		}

@@ -92,7 +92,7 @@ type Component struct {
 	// afterwards.
 	Restarts []string `json:"restarts"`
 	Converts []string `json:"converts"`
-	// Replaces says which machines the upgrade replaces.
+	// Replaces says which machines the fleet repo's version of Kubernetes replaces. No upgrade of another component replaces a machine.
 	Replaces []string `json:"replaces"`
 	// Note is what else a reader has to know.
 	Note string `json:"note,omitempty"`
@@ -100,7 +100,11 @@ type Component struct {
 
 // Changes tells whether the installed version differs from the declared one.
 func (c *Component) Changes() bool {
-	return c.Installed != "" && c.Declared != "" && c.Installed != c.Declared
+	installed := c.Installed
+	if c.Type == TypeKubernetes {
+		installed, _, _ = strings.Cut(installed, "+") // what a distribution appends is no version of Kubernetes
+	}
+	return installed != "" && c.Declared != "" && installed != c.Declared
 }
 
 // Outdated tells whether there is a newer version than the declared one or, if none is declared, than the installed
@@ -257,7 +261,7 @@ func (p *planner) listComponents() {
 		add(w.Name, string(w.Type), w.Version)
 	}
 	add(TypeFlux, TypeFlux, p.fleet.Spec.Flux.Version)
-	add(TypeKubernetes, TypeKubernetes, p.mgmt.KubernetesVersion)
+	add(TypeKubernetes, TypeKubernetes, p.declaredKubernetes())
 }
 
 // lookAtReleases finds out, side by side, the available versions of each component, and what the declared version would

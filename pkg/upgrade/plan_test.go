@@ -2,9 +2,15 @@ package upgrade
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
 // The parts of Cluster API are released together, and nobody tests others side by side.
@@ -43,6 +49,75 @@ func TestPlanSaysWhatItCouldNotLookUp(t *testing.T) {
 	for range 2 {
 		if got := p.Err().Error(); got != want {
 			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// The machines of a management cluster are replaced if it is a workload cluster, and if the file of this cluster declares another version
+// of Kubernetes than it runs. What fleet.yaml says for it, and for a cluster of somebody else, is of no use.
+func TestPlanOfKubernetes(t *testing.T) {
+	dir := t.TempDir()
+	const fleet = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  git: {url: "https://127.0.0.1:1/fleet.git"}
+  environments: [{name: regions}]
+  managementClusters:
+  - {name: root, cloud: root, host: {type: embedded}, kubernetesVersion: v1.36.3, providers: [{name: docker, version: v1.14.2}]}
+  - {name: eu, parent: root, cloud: eu, kubernetesVersion: v1.34.0, providers: [{name: docker, version: v1.14.2}]}
+  - {name: us, parent: root, cloud: us, kubernetesVersion: v1.34.0, providers: [{name: docker, version: v1.14.2}]}
+  - {name: ours, cloud: ours, host: {type: existing, existing: {context: ours}}, kubernetesVersion: v1.34.0,
+     providers: [{name: docker, version: v1.14.2}]}
+`
+	if err := os.WriteFile(filepath.Join(dir, v1alpha1.FileName), []byte(fleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	repo, err := fleetrepo.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := repo.Add(fleetrepo.AddOptions{
+		Name: "eu", Environment: "regions", ManagementCluster: "root", Flavour: "docker", KubernetesVersion: "v1.36.3",
+	})
+	if err == nil {
+		_, err = e.Changes.Apply(dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if repo, err = fleetrepo.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := components.Open(t.Context(), "", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1alpha1.SetDefaults(repo.Fleet, components.Defaults())
+	for name, tc := range map[string]struct {
+		cluster, installed, declared string
+		replaces                     []string
+	}{
+		"an older one":               {"eu", "v1.35.0+k3s1", "v1.36.3", []string{"all machines of the cluster eu"}},
+		"the same, of a distributor": {"eu", "v1.36.3+k3s1", "v1.36.3", nil},
+		"not known here":             {"eu", "", "v1.36.3", nil},
+		"declared in another repo":   {"us", "v1.35.0", "", nil},
+		"somebody else's":            {"ours", "v1.35.0", "", nil},
+		"of a host of this machine":  {"root", "v1.35.0", "v1.36.3", nil},
+	} {
+		m, err := repo.Fleet.ManagementCluster(tc.cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &planner{
+			o: PlanOptions{Repo: repo}, mgmt: m, fleet: repo.Fleet, reader: reader, plan: &Plan{},
+			versions: map[string]string{TypeKubernetes + "/" + TypeKubernetes: tc.installed},
+		}
+		p.listComponents()
+		c := &p.plan.Components[len(p.plan.Components)-1]
+		p.judgeKubernetes(c)
+		if c.Type != TypeKubernetes || c.Declared != tc.declared || !slices.Equal(c.Replaces, tc.replaces) {
+			t.Errorf("%s: %+v", name, c)
 		}
 	}
 }

@@ -40,6 +40,22 @@ func (c *Component) note(text string) {
 	c.Note += text
 }
 
+// declaredKubernetes is the version of Kubernetes that the fleet repo declares for the management cluster. If that is a workload cluster,
+// the file of this cluster declares it. A cluster of somebody else has the version that it has. In both cases the field of fleet.yaml is of
+// no use.
+func (p *planner) declaredKubernetes() string {
+	if p.mgmt.Host.Type == v1alpha1.HostWorkload {
+		if c, err := p.o.Repo.Cluster(p.mgmt.Name); err == nil { // another repo may declare it
+			return c.KubernetesVersion
+		}
+		return ""
+	}
+	if hosts.TraitsOf(p.mgmt.Host, "").Elsewhere {
+		return ""
+	}
+	return p.mgmt.KubernetesVersion
+}
+
 // judgeKubernetes says what to do about the host's Kubernetes, which fleetctl does not upgrade.
 func (p *planner) judgeKubernetes(c *Component) {
 	traits := hosts.TraitsOf(p.mgmt.Host, "")
@@ -57,7 +73,7 @@ func (p *planner) judgeKubernetes(c *Component) {
 	switch {
 	case p.mgmt.Host.Type == v1alpha1.HostWorkload:
 		c.Newest = ""
-		c.Note = fmt.Sprintf("`fleetctl cluster upgrade %s` on its parent changes it", p.mgmt.Name)
+		c.Note = fmt.Sprintf("`fleetctl cluster upgrade %s` changes it", p.mgmt.Name)
 		if c.Changes() {
 			c.Replaces = append(c.Replaces, "all machines of the cluster "+p.mgmt.Name)
 		}

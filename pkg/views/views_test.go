@@ -179,6 +179,11 @@ var allShown = []shown{
 
 	showing("Status", Status, func(r *status.Report) { r.Cluster.State, r.Unknown, r.Standby = "running", nil, nil }),
 	showing("Status of a standby", Status, func(r *status.Report) { r.Cluster.State, r.Unknown, r.Clusters = "running", nil, nil }),
+	showing("Status of another owner", Status, func(r *status.Report) {
+		r.Cluster.State, r.Unknown, r.Standby = "running", nil, nil
+		r.Clusters[0].Elsewhere, r.Clusters[0].TwoOwners = true, true
+		r.Clusters[1].Elsewhere, r.Clusters[1].Paused = true, true
+	}),
 	showing("Status no answer", Status, func(r *status.Report) { r.Standby = nil }),
 	showing("StatusAll", StatusAll, func(a *status.All) { a.ManagementClusters[0].Standby = nil }),
 	showing("Depth", Depth),

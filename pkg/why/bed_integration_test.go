@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
@@ -193,6 +194,19 @@ func (b *bed) below(text string, owner *unstructured.Unstructured) *unstructured
 		b.t.Fatalf("%v\n%s", err, text)
 	}
 	return obj
+}
+
+// owner gives a Cluster the record of a hand-over.
+func (b *bed) owner(name string, owner capi.Owner) {
+	b.t.Helper()
+	root := object(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster}`)
+	if err := b.Get(b.t.Context(), kube.Key{Namespace: name, Name: name}, root); err != nil {
+		b.t.Fatal(err)
+	}
+	root.SetAnnotations(map[string]string{"fleetctl.dev/owner": owner.String()})
+	if err := b.Update(b.t.Context(), root); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
 // worker is one more Machine of a Cluster, with its configuration.

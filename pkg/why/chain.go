@@ -248,7 +248,7 @@ func (c *chain) clusterLinks() {
 		if p == c.root && c.cluster != nil {
 			l.Detail = strings.Trim(c.cluster.Phase+", "+c.cluster.Version, ", ")
 			if len(l.Troubles) > 0 && c.cluster.Available && !c.cluster.Paused {
-				l.Troubles = nil // work in progress in a working cluster
+				l.Troubles = c.ownerTroubles() // the others are work in progress in a working cluster
 			}
 		}
 		l.judge()

@@ -25,6 +25,8 @@ type Depth struct {
 	Phase   string `json:"phase,omitempty"`
 	Version string `json:"version,omitempty"`
 	Paused  bool   `json:"paused,omitempty"`
+	// Owner is the management cluster that has taken the cluster over; "" if it is the one that was asked.
+	Owner string `json:"owner,omitempty"`
 	// Objects are the Cluster and its parts, of all providers. An owner comes before the objects that it owns.
 	Objects []Object `json:"objects"`
 	// Flux has the Flux objects that make the cluster, and those that apply its apps.
@@ -82,7 +84,11 @@ func CollectDepth(ctx context.Context, from Sources) (*Depth, error) {
 		Unknown: append([]string{}, l.unknown...),
 	}
 	if l.cluster != nil {
-		d.Phase, d.Version, d.Paused, d.Ready = l.cluster.Phase, l.cluster.Version, l.cluster.Paused, l.cluster.Available
+		d.Phase, d.Version, d.Paused = l.cluster.Phase, l.cluster.Version, l.cluster.Paused
+		d.Ready = l.cluster.Available && len(l.ownerTroubles()) == 0
+		if l.elsewhere {
+			d.Owner = l.cluster.Owner.ManagementCluster
+		}
 	}
 	if l.root != nil {
 		l.root.Walk(func(p *capi.Part, depth int) { d.Objects = append(d.Objects, l.object(p, depth)) })
@@ -144,6 +150,9 @@ func DepthView(w io.Writer, d *Depth, style status.Style) error {
 	facts := slices.DeleteFunc([]string{text(d.Phase), text(d.Version)}, func(s string) bool { return s == "" })
 	if d.Paused {
 		facts = append(facts, "paused")
+	}
+	if d.Owner != "" {
+		facts = append(facts, "owner "+text(d.Owner))
 	}
 	p.line(p.mark(state) + " cluster " + text(d.Cluster) + p.dim(" ("+strings.Join(facts, ", ")+")"))
 	for _, f := range d.Flux {

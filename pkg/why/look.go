@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
 // Sources are the sources for Collect and CollectDepth.
@@ -54,6 +55,8 @@ type look struct {
 	events    []corev1.Event
 	commit    commit
 	unknown   []string
+	// elsewhere says that another management cluster than the one that was asked has taken the cluster over.
+	elsewhere bool
 }
 
 // commit is the present commit and branch of the fleet repo on this machine.
@@ -102,6 +105,7 @@ func take(ctx context.Context, from Sources) (*look, error) {
 		l.events = events
 	})
 	all.Go(func() { missing("fleet repo "+from.Repo, l.git()) })
+	all.Go(func() { missing("owner of the cluster", l.owner(ctx)) })
 	all.Wait()
 	slices.Sort(l.unknown)
 	return l, ctx.Err()
@@ -136,6 +140,27 @@ func (l *look) find(ctx context.Context, manager *capi.Manager) error {
 		return diag.Usage(hint, "no workload cluster %s, and the fleet repo declares none of that name", l.from.Cluster)
 	}
 	return nil
+}
+
+// owner compares the owner in the record of a hand-over with the management cluster that was asked.
+func (l *look) owner(ctx context.Context) error {
+	if l.cluster == nil || l.cluster.Owner.UID == "" {
+		return nil
+	}
+	system := &corev1.Namespace{}
+	if err := l.from.Client.Get(ctx, kube.Key{Name: "kube-system"}, system); err != nil {
+		return err
+	}
+	l.elsewhere = l.cluster.Owner.IsAnother(string(system.UID))
+	return nil
+}
+
+// ownerTroubles has the trouble that the management cluster that was asked acts on a cluster that another one has taken over.
+func (l *look) ownerTroubles() []Trouble {
+	if !l.elsewhere || l.cluster.Paused {
+		return nil
+	}
+	return []Trouble{{Reason: status.TwoOwnersText(l.cluster.Owner)}}
 }
 
 func (l *look) git() error {
@@ -185,6 +210,9 @@ func (l *look) partTroubles(p *capi.Part) []Trouble {
 			text += ", and held by " + strings.Join(finalizers, ", ")
 		}
 		troubles = append(troubles, Trouble{Reason: text, Since: since(p.GetDeletionTimestamp().Time), Waiting: true})
+	}
+	if p == l.root {
+		troubles = append(troubles, l.ownerTroubles()...)
 	}
 	if _, paused := p.GetAnnotations()["cluster.x-k8s.io/paused"]; paused &&
 		!slices.ContainsFunc(troubles, func(t Trouble) bool { return t.Condition == "Paused" }) {

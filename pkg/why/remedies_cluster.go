@@ -42,6 +42,17 @@ func clusterRemedies() []Remedy {
 			examples: []example{{StageControllers, "", "", "manager: ended with exit code 1 after 4 restarts: problem running manager"}},
 		},
 		{
+			ID: "two-owners", Title: "Two management clusters act on it",
+			Means: "Another management cluster has taken the cluster over, and an old copy of this one came back. Each undoes what the other does.",
+			Do: "Decide which of them manages the cluster. `fleetctl cluster detach NAME --management OLD` takes it from the other one: it " +
+				"deletes nothing.",
+			match: match{stages: []Stage{StageCluster}, texts: []string{`TWO OWNERS:`}},
+			examples: []example{{
+				StageCluster, "", "",
+				"TWO OWNERS: management cluster second has taken it over (hand-over 2), but this one acts on it, too",
+			}},
+		},
+		{
 			ID: "paused", Title: "Cluster API leaves it alone: it is paused",
 			Means: "The object or its Cluster is paused: by a person, or by a hand-over that was interrupted.",
 			Do: "`fleetctl status` shows a hand-over. `fleetctl pivot` finishes a pivot, and `fleetctl pivot --abort` undoes it. Without a " +

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/status"
@@ -34,6 +35,14 @@ func TestWhy(t *testing.T) {
 			make: func(n string) {
 				b.fluxOf(n, fine, fine, fine)
 				b.cluster(n, available(), fine, fine, fine, fine)
+			},
+		},
+		{
+			name: "twice", object: "Cluster twice/twice", says: "TWO OWNERS: management cluster second", remedy: "two-owners",
+			make: func(n string) {
+				b.fluxOf(n, fine, fine, fine)
+				b.cluster(n, available(), fine, fine, fine, fine)
+				b.owner(n, capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "of-another", Epoch: 2})
 			},
 		},
 		{
@@ -226,6 +235,45 @@ func TestWhy(t *testing.T) {
 		}
 	})
 	t.Run("in depth", func(t *testing.T) { inDepth(t, b) })
+	t.Run("two owners", func(t *testing.T) { twoOwners(t, b) })
+}
+
+// twoOwners: status, and status in depth, compare the owner of a cluster with the management cluster that they ask.
+func twoOwners(t *testing.T, b *bed) {
+	system := object(`{apiVersion: v1, kind: Namespace}`)
+	if err := b.Get(t.Context(), kube.Key{Name: "kube-system"}, system); err != nil {
+		t.Fatal(err)
+	}
+	report := func() *status.Fleet {
+		r := status.Collect(t.Context(), status.Sources{Cluster: status.Cluster{Name: "mgmt", State: "running"}, Client: b.Client})
+		i := slices.IndexFunc(r.Clusters, func(c status.Fleet) bool { return c.Name == "twice" })
+		return &r.Clusters[i]
+	}
+	depth := func() (*Depth, string) {
+		d, err := CollectDepth(t.Context(), Sources{Client: b.Client, Management: "mgmt", Cluster: "twice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown bytes.Buffer
+		if err := DepthView(&shown, d, status.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		return d, shown.String()
+	}
+	if c := report(); !c.TwoOwners || !c.Elsewhere {
+		t.Errorf("status takes its owner for its own: %+v", c)
+	}
+	if d, shown := depth(); d.Ready || d.Owner != "second" || !strings.Contains(shown, "owner second") ||
+		!strings.Contains(shown, "TWO OWNERS: ") {
+		t.Errorf("ready %t, it shows\n%s", d.Ready, shown)
+	}
+	b.owner("twice", capi.Owner{Fleet: "f", ManagementCluster: "mgmt", UID: string(system.GetUID()), Epoch: 3})
+	if c := report(); c.TwoOwners || c.Elsewhere {
+		t.Errorf("status takes its own cluster for another's: %+v", c)
+	}
+	if d, shown := depth(); !d.Ready || d.Owner != "" || strings.Contains(shown, "wner") {
+		t.Errorf("ready %t, it shows\n%s", d.Ready, shown)
+	}
 }
 
 // inDepth: the provider's own objects, below what owns them, what their conditions say, and the last events.

@@ -25,6 +25,10 @@ func (o Owner) String() string {
 	return string(text)
 }
 
+// IsAnother tells whether the record names another management cluster than the one whose kube-system has this UID. A record without a UID,
+// and the UID "", prove nothing.
+func (o Owner) IsAnother(uid string) bool { return uid != "" && o.UID != "" && o.UID != uid }
+
 // OwnerOf returns the Owner in the annotation of a Cluster. It returns the zero value if the annotation is missing or invalid.
 func OwnerOf(cluster *unstructured.Unstructured) Owner {
 	return OwnerIn(cluster.GetAnnotations())
