@@ -54,6 +54,9 @@ func validationView(p *Page, r *validate.Result) error {
 		ui.Fprintf(p.Err, "Not checked, by spec.validate.exclude: %s (%s, %s, %s)\n", e.Path, plain.Count(e.Files, "file"),
 			plain.Count(e.Objects, "object"), plain.Count(e.Findings, "finding"))
 	}
+	for _, n := range r.NotRendered {
+		ui.Fprintf(p.Err, "Not rendered: the chart %s %s of feature %s: %s (%s)\n", n.Chart, n.Version, n.Feature, n.Reason, n.Hint)
+	}
 	ui.Fprintf(p.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"),
 		plain.Count(r.Objects, "object"))
 	return nil
