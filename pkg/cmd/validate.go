@@ -27,6 +27,9 @@ Kustomizations, and renders every cluster's chart with its values. It checks eve
 follows every reference, and checks the layout of the repo. It needs no cluster. With paths, it still checks the whole repo, but shows only
 the findings in these paths.
 
+It also renders the charts of features that are in --bundle, or in the cache, where ` + "`fleetctl lock`" + ` puts them. For any other chart a
+line says that it was not rendered; --fetch-charts fetches it.
+
 The CRDs come from the repo and from the providers in fleet.yaml. The providers' CRDs come from --bundle, or over the network; they are
 downloaded once and then cached. Each rule has a name and a description in docs/validation.md; a comment silences it in place: #
 fleetctl:ignore RULE reason

@@ -57,14 +57,14 @@ func (w *walk) learnRepository(c *content, targets []string) {
 		return
 	}
 	made := repository{url: strings.TrimSuffix(o.Spec.URL, "/")}
-	if ref := o.Spec.Reference; ref != nil && ref.Digest == "" && ref.SemVer == "" {
+	if ref := o.Spec.Reference; ref != nil && ref.SemVer == "" { // a digest of the artifact stands beside the tag that has it
 		made.tag = ref.Tag
 	}
 	w.repositories[at] = made
 }
 
-// outside returns the chart of a HelmRelease that is in a registry or a repository of charts. It returns nil for other charts, and where the
-// sources of the repo do not say which chart it is.
+// outside returns the chart of a HelmRelease that is in a registry or a repository of charts. It returns nil for other charts, and where
+// the sources of the repo do not say which chart it is.
 func (w *walk) outside(o *Object, j *job) *OutsideChart {
 	if w.r.outside == nil {
 		return nil
@@ -155,8 +155,8 @@ func unpackArchive(content []byte) ([]*archive.BufferedFile, error) {
 	return archive.LoadArchiveFiles(bytes.NewReader(content))
 }
 
-// atRelease turns the findings about files of a chart outside of the repo into findings about the HelmRelease, because the repo does not have
-// these files.
+// atRelease turns the findings about files of a chart outside of the repo into findings about the HelmRelease, because the repo does not
+// have these files.
 func (j *job) atRelease(findings diag.Findings) diag.Findings {
 	if j.release.Outside == nil {
 		return findings

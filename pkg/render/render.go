@@ -49,8 +49,8 @@ type Options struct {
 	CacheDir string
 	// Schemas are the schemas of values that the caller has compiled; may be nil. Values that they have accepted are not judged again.
 	Schemas *valuesschema.Schemas
-	// Outside, if set, returns the archive of a chart outside of the repo, and whether there is one. Without Outside, and without an archive, a
-	// finding says that the objects of the chart are not rendered.
+	// Outside, if set, returns the archive of a chart outside of the repo, and whether there is one. Without Outside, and without an archive,
+	// a finding says that the objects of the chart are not rendered.
 	Outside func(OutsideChart) (archive []byte, ok bool)
 	// Begin, if set, is called with the name of each piece of work. After an error from Begin, the Renderer skips the work: see confine.Watch.
 	Begin func(name, group string, at func() string) (end func(), err error)

@@ -16,8 +16,8 @@ import (
 // has as many lines.
 const fileStride = 1 << 28
 
-// schemaFindings returns the schema's refusal as findings. They point at the values in the files of the HelmRelease and of its ConfigMaps, if
-// these files have them.
+// schemaFindings returns the schema's refusal as findings. They point at the values in the files of the HelmRelease and of its ConfigMaps,
+// if these files have them.
 func (j *job) schemaFindings(r *repo, c *chart.Chart, s *valuesschema.Schema, failed *valuesschema.Refusal) diag.Findings {
 	called, files := "flavour "+c.Name(), []string{j.object.Source.File}
 	if j.release.Outside != nil {
@@ -59,7 +59,9 @@ func (j *job) withConfigMaps(r *repo, release *yaml.Node, files []string) (*yaml
 		return release, files
 	}
 	values = overlay(values, yamledit.Find(release, "spec", "values"))
-	text := func(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s, Line: j.object.Source.Line} }
+	text := func(s string) *yaml.Node {
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: s, Line: j.object.Source.Line}
+	}
 	mapping := func(name string, value *yaml.Node) *yaml.Node {
 		return &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line, Content: []*yaml.Node{text(name), value}}
 	}

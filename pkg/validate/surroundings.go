@@ -19,8 +19,8 @@ type space struct {
 type surroundings struct {
 	labelled map[space]map[string][]labelled
 	services map[space][]*object
-	// releases has the HelmReleases whose charts were not rendered, or are not the team's, by the namespace of their objects: the names of the releases and of their
-	// charts.
+	// releases has the HelmReleases whose charts were not rendered, or are from outside of the repo, by the namespace of their objects: the
+	// names of the releases and of their charts.
 	releases map[space][]string
 	// open are namespaces with an object from which a controller may make other objects.
 	open map[space]bool

@@ -110,8 +110,8 @@ func push(t testing.TB, ref string, image v1.Image) {
 	check(t, remote.Write(parsed, image, remote.WithContext(t.Context())))
 }
 
-// deployment is a template that makes a Deployment of the image in the values, and nothing if the values name no image. It fails for the image
-// "none".
+// deployment is a template that makes a Deployment of the image in the values, and nothing if the values name no image. It fails for the
+// image "none".
 const deployment = `{{- if eq (default "" .Values.image) "none" }}{{ fail "an image has to be named" }}{{ end }}
 {{- if .Values.image }}
 apiVersion: apps/v1
