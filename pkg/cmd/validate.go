@@ -27,6 +27,9 @@ Kustomizations, and renders every cluster's chart with its values. It checks eve
 follows every reference, and checks the layout of the repo. It needs no cluster. With paths, it still checks the whole repo, but shows only
 the findings in these paths.
 
+It also renders the charts of features that are in --bundle, or in the cache, where ` + "`fleetctl lock`" + ` puts them. For any other chart a
+line says that it was not rendered; --fetch-charts fetches it.
+
 The CRDs come from the repo and from the providers in fleet.yaml. The providers' CRDs come from --bundle, or over the network; they are
 downloaded once and then cached. Each rule has a name and a description in docs/validation.md; a comment silences it in place: #
 fleetctl:ignore RULE reason
@@ -42,7 +45,9 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 	fs := c.Flags()
 	fs.BoolVar(&o.Strict, "strict", false, "treat warnings as errors")
 	fs.StringSliceVar(&o.CRDs, "crds", nil, "folder or file with CRDs, which win over all others (repeatable)")
-	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle that the providers' CRDs come from (folder or .tar.zst)")
+	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle that the providers' CRDs and the charts of features come from (folder or .tar.zst)")
+	fs.BoolVar(&o.FetchCharts, "fetch-charts", false,
+		"fetch charts of features that are neither in the bundle nor in the cache over the network")
 	fs.BoolVar(&o.Offline, "offline", false, "fetch nothing over the network")
 	fs.BoolVar(&o.LocalReleases, "local-releases", false,
 		"read providers whose url in fleet.yaml is a place of this machine; otherwise nothing outside the fleet repo is read")
@@ -55,6 +60,9 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 func (o *validateOptions) complete(f *factory, args ...string) (err error) {
 	if o.Paths = args; o.listRules && len(args) > 0 {
 		return diag.Usage("leave one of them out", "--rules lists all rules and checks nothing, and %s was named", args[0])
+	}
+	if o.FetchCharts && o.Offline {
+		return diag.Usage("leave one of them out", "--fetch-charts needs the network, and --offline forbids it")
 	}
 	if o.CacheDir, err = f.cacheDir(); err != nil {
 		return err

@@ -84,6 +84,7 @@ func (r *Reader) chartDigest(ctx context.Context, c v1alpha1.LockedFeature) (str
 	if err != nil {
 		return "", err
 	}
+	r.charts.Keep(fetched.Archive) // so that `fleetctl validate` renders it
 	return Digest(fetched.Archive), nil
 }
 

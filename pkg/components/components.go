@@ -37,6 +37,8 @@ type Reader struct {
 	remove func() error
 	// bundle is the source of the components; nil without a bundle.
 	bundle *bundle.Bundle
+	// charts keeps the archives of charts that are fetched.
+	charts Charts
 	// servers that could be reached, or not.
 	servers *contact.Servers
 }
@@ -44,7 +46,7 @@ type Reader struct {
 // Open returns a Reader of the offline bundle at path, "" standing for the network; cacheDir is where bundles are unpacked to. Close it.
 func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if path == "" {
-		return &Reader{servers: releases.NewServers()}, nil
+		return &Reader{charts: ChartsIn(cacheDir), servers: releases.NewServers()}, nil
 	}
 	b, err := bundle.Open(ctx, path, bundle.WithCache(filepath.Join(cacheDir, "bundles")))
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 // chart is the chart of a flavour: the copy in the repo, or else fleetctl's.
 type chart struct {
 	flavour  string
+	called   string // for people; "" means the flavour
 	inRepo   bool
 	defaults map[string]any
 	schema   map[string]any
@@ -162,10 +163,10 @@ func (c *chart) loadSchema(read func(name string) ([]byte, error), schemas *valu
 }
 
 // ValueFindings returns a finding for each value of a HelmRelease that the chart's schema refuses, with its place and the schema's
-// description. node is the HelmRelease in file.
-func ValueFindings(file string, node *yaml.Node, flavour string, schema map[string]any, failed *valuesschema.Refusal) diag.Findings {
+// description. node is the HelmRelease in file. called is the chart for people, such as "flavour docker".
+func ValueFindings(file string, node *yaml.Node, called string, schema map[string]any, failed *valuesschema.Refusal) diag.Findings {
 	c := &declared{Cluster: Cluster{File: file}, node: node}
-	return c.schemaFindings(&chart{flavour: flavour, schema: schema}, failed)
+	return c.schemaFindings(&chart{called: called, schema: schema}, failed)
 }
 
 // readAnnotations reads the chart's annotations about its clusters.
@@ -294,7 +295,7 @@ func (c *declared) schemaFindings(ch *chart, failed *valuesschema.Refusal) diag.
 			if nearest := diag.Nearest(name, known); nearest != "" {
 				hint = "did you mean " + nearest + "?"
 			}
-			f := c.finding(append(slices.Clone(path), name), "flavour "+ch.flavour+" has no such value", hint)
+			f := c.finding(append(slices.Clone(path), name), cmp.Or(ch.called, "flavour "+ch.flavour)+" has no such value", hint)
 			f.Rule = v1alpha1.RuleUnknownField
 			findings = append(findings, f)
 		}

@@ -34,9 +34,11 @@ type charts struct {
 	within  time.Duration // the time for the templates of one release
 	mu      sync.Mutex
 	all     map[string]*loadedChart
+	// archives are the charts outside of the repo that were asked for; nil for one that is not available.
+	archives map[OutsideChart][]byte
 }
 
-// loadedChart is a chart of the repo. Many releases read it at once, and none changes it.
+// loadedChart is a chart: of the repo, or from outside of it. Many releases read it at once, and none changes it.
 type loadedChart struct {
 	dir string
 	// within is the time that its templates may take for one release; 0 means no limit.

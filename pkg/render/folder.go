@@ -46,9 +46,9 @@ func (r *Renderer) Release(release []byte, chart string, configMaps map[string]m
 		return nil, j.failed(RuleSyntax, err)
 	}
 	j.release.Chart, j.chart = chart, &chartSource{chart: chart}
-	j.configMap = func(name string) (map[string]string, bool) {
+	j.configMap = func(name string) (configMap, bool) {
 		data, ok := configMaps[name]
-		return data, ok
+		return configMap{data: data}, ok
 	}
 	made, findings := r.renderRelease(j)
 	objects := make([]*Object, 0, len(made))

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"strings"
@@ -41,7 +40,7 @@ func (u *unpacking) look(at, called string, files []*archive.BufferedFile, depth
 		if path.Ext(f.Name) != ".tgz" || path.Base(path.Dir(f.Name)) != "charts" {
 			continue
 		}
-		inner, err := archive.LoadArchiveFiles(bytes.NewReader(f.Data))
+		inner, err := unpackArchive(f.Data)
 		if err != nil {
 			return fmt.Errorf("%s: it is no archive of a chart: %w", name, err)
 		}

@@ -24,7 +24,10 @@ func (w *walk) learn(all []*content, targets []string) {
 				Data map[string]string `json:"data"`
 			}
 			if err := json.Unmarshal(c.json, &o); err == nil {
-				w.configMaps[name] = o.Data
+				w.configMaps[name] = configMap{o.Data, c.source}
+				for i := 1; i < len(targets); i++ { // another ConfigMap of these values may be on one of the targets alone
+					w.configMaps[lookupKey(targets[i:], c.Metadata.Namespace, c.Metadata.Name)] = configMap{o.Data, c.source}
+				}
 			}
 		case c.Kind == "ArtifactGenerator" && strings.HasPrefix(c.APIVersion, "source.extensions.fluxcd.io/"):
 			w.learnArtifacts(c, targets)
@@ -49,6 +52,8 @@ func (w *walk) learn(all []*content, targets []string) {
 				}
 				w.sources[name] = source
 			}
+		case isFlux(c, sourcev1.HelmRepositoryKind), isFlux(c, sourcev1.OCIRepositoryKind):
+			w.learnRepository(c, targets)
 		case isFlux(c, "HelmChart"):
 			var o struct {
 				Spec sourcev1.HelmChartSpec `json:"spec"`
@@ -57,6 +62,7 @@ func (w *walk) learn(all []*content, targets []string) {
 				w.charts[name] = &chartSource{
 					chart: o.Spec.Chart, sourceKind: o.Spec.SourceRef.Kind, sourceNamespace: c.Metadata.Namespace, sourceName: o.Spec.SourceRef.Name,
 					valuesFiles: o.Spec.ValuesFiles, ignoreMissing: o.Spec.IgnoreMissingValuesFiles,
+					version: o.Spec.Version,
 				}
 			}
 		}
@@ -69,6 +75,7 @@ type chartSource struct {
 	sourceKind, sourceNamespace, sourceName string
 	valuesFiles                             []string
 	ignoreMissing                           bool
+	version                                 string
 }
 
 // ownChart returns the source of the chart in a HelmRelease's own spec, or nil if it has none.
@@ -80,6 +87,7 @@ func ownChart(spec *helmv2.HelmReleaseSpec, namespace string) *chartSource {
 	return &chartSource{
 		chart: t.Chart, sourceKind: cmp.Or(t.SourceRef.Kind, "GitRepository"), sourceNamespace: cmp.Or(t.SourceRef.Namespace, namespace),
 		sourceName: t.SourceRef.Name, valuesFiles: t.ValuesFiles, ignoreMissing: t.IgnoreMissingValuesFiles,
+		version: t.Version,
 	}
 }
 
@@ -91,9 +99,15 @@ func lookupKey(targets []string, namespace, name string) string {
 	return first + "\x00" + namespace + "\x00" + name
 }
 
+// configMap is the data of a ConfigMap, and its place in the repo.
+type configMap struct {
+	data   map[string]string
+	source Source
+}
+
 func (w *walk) configMap(targets []string, namespace, name string) (map[string]string, bool) {
-	data, ok := w.configMaps[lookupKey(targets, namespace, name)]
-	return data, ok
+	found, ok := w.configMaps[lookupKey(targets, namespace, name)]
+	return found.data, ok
 }
 
 // foreign says why the content of a source is not the files of this repo. It returns "" if it is.

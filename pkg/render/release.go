@@ -9,23 +9,21 @@ import (
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 
-	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 )
 
 // job is a HelmRelease to render.
 type job struct {
 	release *Release
 	object  *Object
+	// targets are the workload clusters that it is rendered for; none for the management cluster.
+	targets []string
 	spec    helmv2.HelmRelease
 	chart   *chartSource
 	// kubernetesVersion of the cluster that the release is installed on, or "" if it is not known.
@@ -34,14 +32,14 @@ type job struct {
 	planned bool
 	at      whereabouts
 	// configMap finds the data of a ConfigMap in the namespace of the HelmRelease.
-	configMap func(name string) (map[string]string, bool)
+	configMap func(name string) (configMap, bool)
 }
 
 // name is a unique name of the release in the fleet.
 func (j *job) name() string {
 	where := j.object.Source.File
-	if len(j.object.Targets) > 0 {
-		where += " on " + j.object.Targets[0]
+	if len(j.targets) > 0 {
+		where += " on " + j.targets[0]
 	}
 	return fmt.Sprintf("%s (%s)", j.release.Owner, where)
 }
@@ -63,13 +61,34 @@ func (j *job) failed(rule string, err error) diag.Findings {
 
 // renderRelease returns the objects that Helm would install, in Helm's order.
 func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
-	end, err := r.begin(j.name(), "the chart "+j.release.Chart, j.at.String)
+	objects, findings := r.renderChart(j)
+	return objects, j.atRelease(findings)
+}
+
+// load returns the chart of the release.
+func (j *job) load(all *charts) (*loadedChart, error) {
+	if j.release.Outside != nil {
+		return all.loadArchive(*j.release.Outside)
+	}
+	return all.load(j.release.Chart, j.planned)
+}
+
+// chartName is the chart for people.
+func (j *job) chartName() string {
+	if j.release.Outside != nil {
+		return j.release.Outside.file()
+	}
+	return j.release.Chart
+}
+
+func (r *Renderer) renderChart(j *job) ([]*content, diag.Findings) {
+	end, err := r.begin(j.name(), "the chart "+j.chartName(), j.at.String)
 	defer end()
 	if err != nil {
 		return nil, j.failed(RuleLimits, err)
 	}
 	j.at.set("the files of the chart")
-	loaded, err := r.charts.load(j.release.Chart, j.planned)
+	loaded, err := j.load(r.charts)
 	if err != nil {
 		return nil, j.failed(RuleChart, err)
 	}
@@ -89,21 +108,31 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	if objects, ok := r.cache.get(k); ok {
 		return objects, findings
 	}
+	if j.release.Outside == nil {
+		objects, problems := r.renderNew(j, k, loaded, defaults, values)
+		return objects, append(findings, problems...)
+	}
+	objects, problems := r.once.render(k, func() ([]*content, diag.Findings) { return r.renderNew(j, k, loaded, defaults, values) })
+	return objects, append(findings, problems...)
+}
+
+// renderNew renders a release that is not in the cache.
+func (r *Renderer) renderNew(j *job, k key, loaded *loadedChart, defaults, values map[string]any) ([]*content, diag.Findings) {
 	j.at.set("Chart.yaml, values.yaml and values.schema.json of the chart, and of those in it")
 	c, err := loaded.parse(r.charts.schemas)
 	if err != nil {
 		if problems, ok := errors.AsType[diag.Findings](err); ok {
-			return nil, append(findings, problems...)
+			return nil, problems
 		}
-		return nil, append(findings, diag.Finding{
+		return nil, diag.Findings{{
 			Severity: diag.SeverityError, Rule: RuleChart,
 			File: path.Join(loaded.dir, "Chart.yaml"), Summary: err.Error(),
-		})
+		}}
 	}
 	if defaults != nil {
 		// Load another copy of the chart, because other releases use the defaults of values.yaml.
 		if c, err = loader.LoadFiles(loaded.files); err != nil {
-			return nil, append(findings, j.failed(RuleChart, err)...)
+			return nil, j.failed(RuleChart, err)
 		}
 		c.Values = defaults
 	}
@@ -111,7 +140,7 @@ func (r *Renderer) renderRelease(j *job) ([]*content, diag.Findings) {
 	if len(problems) == 0 {
 		r.cache.put(k, objects)
 	}
-	return objects, append(findings, problems...)
+	return objects, problems
 }
 
 // key hashes everything that the result depends on.
@@ -194,35 +223,6 @@ func (j *job) judge(r *repo, loaded *loadedChart, c *chart.Chart, values map[str
 		}
 	}
 	return findings
-}
-
-// schemaFindings returns the schema's refusal as findings. They point at the values in the file of the HelmRelease, if the file has them.
-func (j *job) schemaFindings(r *repo, c *chart.Chart, s *valuesschema.Schema, failed *valuesschema.Refusal) diag.Findings {
-	node := &yaml.Node{Kind: yaml.MappingNode, Line: j.object.Source.Line}
-	if src, err := r.read(j.object.Source.File); err == nil && c.IsRoot() {
-		for _, d := range split(src) {
-			if line, ok := d.start(); !ok || line != j.object.Source.Line {
-				continue
-			}
-			if documents, err := yamledit.ParseWithin(d.text, Limits); err == nil && len(documents) == 1 {
-				node = documents[0]
-				shift(node, d.line-1)
-			}
-		}
-	}
-	findings := fleetrepo.ValueFindings(j.object.Source.File, node, c.Name(), s.Document, failed)
-	for i := range findings {
-		findings[i].Rule = RuleValues
-	}
-	return findings
-}
-
-// shift moves the lines of nodes. It moves each node once, even if several aliases lead to it.
-func shift(n *yaml.Node, lines int) {
-	n.Line += lines
-	for _, inner := range n.Content {
-		shift(inner, lines)
-	}
 }
 
 // templateError shortens an error of the engine to its innermost cause, with template and line.

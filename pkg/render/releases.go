@@ -16,7 +16,7 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	for _, o := range all {
 		if isFluxKind(o.APIVersion, o.Kind, KindHelmRelease) && w.scope.holds(o) {
 			if j := w.job(o); j != nil {
-				jobs = append(jobs, j)
+				jobs = append(jobs, w.perValues(j)...)
 			}
 		}
 	}
@@ -33,12 +33,13 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	var made []*Object
 	for i, j := range jobs {
 		w.result.Findings = append(w.result.Findings, findings[i]...)
-		j.release.Rendered = objects[i] != nil && findings[i].Err() == nil
+		first := i == 0 || jobs[i-1].release != j.release
+		j.release.Rendered = objects[i] != nil && findings[i].Err() == nil && (first || j.release.Rendered)
 		own := make([]*Object, 0, len(objects[i]))
 		for _, c := range objects[i] {
 			o := w.object(c, &Kustomization{
 				Owner: j.release.Owner, GitSource: j.object.GitSource, Environment: j.object.Environment, Cluster: j.object.Cluster,
-				Targets: j.object.Targets, Suspended: j.object.Suspended || j.spec.Spec.Suspend,
+				Targets: j.targets, Suspended: j.object.Suspended || j.spec.Spec.Suspend,
 			})
 			o.Source = j.object.Source // in an earlier run, which filled the cache, the HelmRelease may have been in another place
 			if target := targetOf(j.spec.Spec.KubeConfig, j.object.Namespace); target != "" {
@@ -50,17 +51,55 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 			w.result.Findings, j.release.Rendered = append(w.result.Findings, beyond...), false
 			continue
 		}
-		w.learn(objects[i], j.object.Targets)
+		w.learn(objects[i], j.targets)
 		w.children[j.object] = append(w.children[j.object], own...)
 		made = append(made, own...)
 	}
 	return made
 }
 
+// perValues returns the jobs for a HelmRelease that several workload clusters share: one for all clusters that have the same ConfigMaps for
+// it. A cluster can have a ConfigMap of its own under the name that the HelmRelease has for all of them.
+func (w *walk) perValues(j *job) []*job {
+	if len(j.targets) < 2 || len(j.spec.Spec.ValuesFrom) == 0 {
+		return []*job{j}
+	}
+	var all []*job
+	byValues := map[key]*job{}
+	for _, target := range j.targets {
+		var parts [][]byte
+		for _, from := range j.spec.Spec.ValuesFrom {
+			data, ok := w.configMap([]string{target}, j.object.Namespace, from.Name)
+			text, has := data[from.GetValuesKey()]
+			parts = append(parts, []byte(text), fmt.Append(nil, ok, has))
+		}
+		id := digest(parts...)
+		if like := byValues[id]; like != nil {
+			like.targets = append(like.targets, target)
+			continue
+		}
+		own := &job{
+			release: j.release, object: j.object, targets: []string{target}, spec: j.spec, chart: j.chart,
+			kubernetesVersion: j.kubernetesVersion, planned: j.planned, configMap: w.configMapsOf([]string{target}, j.object.Namespace),
+		}
+		byValues[id] = own
+		all = append(all, own)
+	}
+	return all
+}
+
+// configMapsOf finds the ConfigMaps in a namespace of the first target.
+func (w *walk) configMapsOf(targets []string, namespace string) func(name string) (configMap, bool) {
+	return func(name string) (configMap, bool) {
+		found, ok := w.configMaps[lookupKey(targets, namespace, name)]
+		return found, ok
+	}
+}
+
 // newJob returns the job for a HelmRelease, without its chart. If the JSON of the HelmRelease is wrong, it returns an error and a job with
 // only the name.
 func newJob(o *Object) (*job, error) {
-	j := &job{object: o, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
+	j := &job{object: o, targets: o.Targets, release: &Release{Owner: Owner{KindHelmRelease, o.Namespace, o.Name}, Object: o}}
 	if err := json.Unmarshal(o.JSON, &j.spec); err != nil {
 		return j, err
 	}
@@ -76,7 +115,14 @@ func (w *walk) job(o *Object) *job {
 		w.problem(o, diag.SeverityError, RuleDecode, err.Error())
 		return nil
 	}
-	if rule, why := w.findChart(o, j); why != "" {
+	rule, why := w.findChart(o, j)
+	if j.release.Outside = w.outside(o, j); j.release.Outside != nil {
+		if _, ok := w.r.getOutside(*j.release.Outside); ok {
+			w.complete(j)
+			return j
+		}
+	}
+	if why != "" {
 		w.problem(o, diag.SeverityWarning, rule, why+": its objects are not rendered")
 		return nil
 	}
@@ -90,11 +136,16 @@ func (w *walk) job(o *Object) *job {
 		return nil
 	}
 	j.release.Chart, j.planned = dir, w.beforeInit()
-	if len(o.Targets) == 0 && j.spec.Spec.KubeConfig == nil {
+	w.complete(j)
+	return j
+}
+
+// complete adds what the release gets from the cluster.
+func (w *walk) complete(j *job) {
+	if len(j.targets) == 0 && j.spec.Spec.KubeConfig == nil {
 		j.kubernetesVersion = w.mgmt.KubernetesVersion
 	}
-	j.configMap = func(name string) (map[string]string, bool) { return w.configMap(o.Targets, o.Namespace, name) }
-	return j
+	j.configMap = w.configMapsOf(j.targets, j.object.Namespace)
 }
 
 // findChart finds the chart of a HelmRelease. If it cannot, it returns the reason and the rule of the finding.

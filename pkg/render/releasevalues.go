@@ -42,7 +42,7 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 		}
 		text, ok := "", false
 		if data, found := j.configMap(from.Name); found {
-			text, ok = data[from.GetValuesKey()]
+			text, ok = data.data[from.GetValuesKey()]
 		}
 		switch {
 		case !ok && from.Optional:

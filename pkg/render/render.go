@@ -49,6 +49,9 @@ type Options struct {
 	CacheDir string
 	// Schemas are the schemas of values that the caller has compiled; may be nil. Values that they have accepted are not judged again.
 	Schemas *valuesschema.Schemas
+	// Outside, if set, returns the archive of a chart outside of the repo, and whether there is one. Without Outside, and without an archive,
+	// a finding says that the objects of the chart are not rendered.
+	Outside func(OutsideChart) (archive []byte, ok bool)
 	// Begin, if set, is called with the name of each piece of work. After an error from Begin, the Renderer skips the work: see confine.Watch.
 	Begin func(name, group string, at func() string) (end func(), err error)
 	// Time, if above 0, is how long one piece of work may take; see confine.TimeLimit. Templates end earlier, with an error that says where
@@ -68,6 +71,8 @@ type Renderer struct {
 	begin  func(name, group string, at func() string) (end func(), err error)
 	// foreign tells whether the repo has its own layout.
 	foreign bool
+	outside func(OutsideChart) ([]byte, bool)
+	once    onces
 }
 
 // isForeign tells whether the repo has its own layout, because it is older than its use of fleetctl.
@@ -79,7 +84,7 @@ func isForeign(fleet *v1alpha1.Fleet) bool {
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
 func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 	seen := &visible{all: files}
-	r := &Renderer{repo: &repo{files: seen}, seen: seen, fleet: fleet, cache: newCache(o.CacheDir)}
+	r := &Renderer{repo: &repo{files: seen}, seen: seen, fleet: fleet, cache: newCache(o.CacheDir), outside: o.Outside}
 	if r.begin = o.Begin; r.begin == nil {
 		r.begin = func(string, string, func() string) (func(), error) { return func() {}, nil }
 	}

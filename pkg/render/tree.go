@@ -38,9 +38,11 @@ type walk struct {
 	// shared are the objects that several workload clusters have in common.
 	shared map[sharedKey]*Object
 	// known are ConfigMaps, Git sources and HelmCharts, by target, namespace and name.
-	configMaps map[string]map[string]string
+	configMaps map[string]configMap
 	sources    map[string]gitSource
 	charts     map[string]*chartSource
+	// repositories are the sources of charts outside of the repo, by kind and then as above.
+	repositories map[string]repository
 	// artifacts are the artifacts of generators. waiting are Kustomizations of an artifact whose generator was not found yet. last says that
 	// no more generators will be found.
 	artifacts map[string]*artifact
@@ -83,8 +85,9 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 		m := &r.fleet.Spec.ManagementClusters[i]
 		w := &walk{
 			r: r, mgmt: m, layouts: r.fleet.Layouts(m), scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
-			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]map[string]string{}, sources: map[string]gitSource{},
+			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]configMap{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{}, artifacts: map[string]*artifact{},
+			repositories: map[string]repository{},
 		}
 		w.follow(ctx)
 		if err := ctx.Err(); err != nil {

@@ -3,12 +3,27 @@ package validate
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 )
+
+// lockedFeatureLine is the line in fleet.lock with the chart of a feature.
+func (r *run) lockedFeatureLine(wanted v1alpha1.LockedFeature) int {
+	f := r.tree.byPath[v1alpha1.LockFileName]
+	if f == nil || len(f.documents) == 0 || r.lock == nil {
+		return 1
+	}
+	i := slices.Index(r.lock.Features, wanted)
+	if i < 0 {
+		return 1
+	}
+	return locate(f.documents[0].node, fmt.Sprintf("features[%d]", i)).Line
+}
 
 // checkFeatureLock reports the charts of features that fleet.lock does not have.
 func (r *run) checkFeatureLock() diag.Findings {

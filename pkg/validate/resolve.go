@@ -198,7 +198,7 @@ func (o *object) createsNamespace() string {
 // findOpaque finds the places to which charts and sources from outside of the repo are applied. They may make namespaces.
 func (s *resolver) findOpaque() {
 	for _, rel := range s.run.rendered.Releases {
-		if !rel.Rendered {
+		if !rel.Rendered || rel.Outside != nil {
 			for _, p := range (&object{Object: rel.Object}).places() {
 				s.opaque[p] = true
 			}

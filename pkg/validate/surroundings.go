@@ -19,8 +19,8 @@ type space struct {
 type surroundings struct {
 	labelled map[space]map[string][]labelled
 	services map[space][]*object
-	// releases has the HelmReleases whose charts were not rendered, by the namespace of their objects: the names of the releases and of their
-	// charts.
+	// releases has the HelmReleases whose charts were not rendered, or are from outside of the repo, by the namespace of their objects: the
+	// names of the releases and of their charts.
 	releases map[space][]string
 	// open are namespaces with an object from which a controller may make other objects.
 	open map[space]bool
@@ -39,7 +39,7 @@ func (s *resolver) surround() *surroundings {
 	}
 	s.around = a
 	for _, rel := range s.run.rendered.Releases {
-		if rel.Rendered {
+		if rel.Rendered && rel.Outside == nil { // the controllers of a stranger's chart make objects that nobody knows
 			continue
 		}
 		for _, p := range (&object{Object: rel.Object}).places() {

@@ -31,6 +31,8 @@ type Options struct {
 	// Bundle is an offline bundle with the providers' CRDs. With Offline, Run fetches nothing over the network.
 	Bundle  string
 	Offline bool
+	// FetchCharts allows to fetch charts of features that are neither in the bundle nor in the cache over the network.
+	FetchCharts bool
 	// LocalReleases allows to read providers whose url in fleet.yaml is a path of this machine. Without it Run reads no such file outside of
 	// the repo.
 	LocalReleases bool
@@ -62,6 +64,8 @@ type Result struct {
 	Objects  int `json:"objects"`
 	// Excluded counts the files and objects that fleet.yaml excludes. They are not in Files and Objects.
 	Excluded []Excluded `json:"excluded"`
+	// NotRendered are the charts of features that are not on this machine. Neither their objects nor their values were checked.
+	NotRendered []NotRendered `json:"notRendered"`
 }
 
 // run is one run of the checks.
@@ -82,6 +86,8 @@ type run struct {
 	// undecoded are the renderer's findings about Flux objects that it could not read.
 	undecoded []said
 	accepted  accepted
+	// noCharts says why charts outside of the repo were not rendered.
+	noCharts map[render.OutsideChart]givenChart
 }
 
 // request is the request to the confined process that validates.
@@ -118,8 +124,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	p := &provider{opts: o, dir: dir}
 	defer p.close()
 	needs := confine.Needs{
-		Read:  append([]string{dir}, o.CRDs...),
-		Calls: map[string]func(context.Context, []byte) ([]byte, error){callCRDs: p.answer, callBundled: p.bundled},
+		Read: append([]string{dir}, o.CRDs...),
+		Calls: map[string]func(context.Context, []byte) ([]byte, error){
+			callCRDs: p.answer, callBundled: p.bundled,
+			callChart: p.chartAnswer,
+		},
 	}
 	if o.CacheDir = render.CacheFor(o.CacheDir, cmp.Or(o.CopyOf, dir)); o.CacheDir != "" {
 		needs.Write = []string{o.CacheDir}
@@ -128,7 +137,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Findings, out.Excluded = append(diag.Findings{}, out.Findings...), append([]Excluded{}, out.Excluded...) // empty lists, not null
+	out.Findings, out.Excluded = append(diag.Findings{}, out.Findings...), append([]Excluded{}, out.Excluded...)
+	out.NotRendered = append([]NotRendered{}, out.NotRendered...) // empty lists, not null
 	return out, nil
 }
 
@@ -161,7 +171,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	findings = r.leaveOut(out, settings, tidy(findings))
 	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
 	out.Findings = append(out.Findings, r.checkSilenced(out)...)
-	out.Findings = isWithin(tidy(out.Findings), q.Only)
+	out.Findings, out.NotRendered = r.noteNotRendered(isWithin(tidy(out.Findings), q.Only))
 	for i := range out.Findings {
 		f := &out.Findings[i]
 		if o.Strict {
@@ -219,7 +229,10 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	}
 	r.fleet = roots.AddTo(r.fleet, disk)
 	renderer := render.New(r.tree.filesOver(disk), r.fleet,
-		render.Options{CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)})
+		render.Options{
+			CacheDir: r.opts.CacheDir, Schemas: &repo.Schemas, Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx),
+			Outside: r.outside(ctx),
+		})
 	if r.rendered, err = renderer.All(ctx); err != nil {
 		return nil, err
 	}
@@ -256,12 +269,12 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	return findings, nil
 }
 
-// checkLock reports components and charts of fleet.yaml that fleet.lock does not have.
+// checkLock reports components and charts of fleet.yaml that fleet.lock does not have, and charts that differ from it.
 func (r *run) checkLock() diag.Findings {
 	if r.lock == nil {
 		return nil
 	}
-	var out diag.Findings
+	out := r.checkChartDigests()
 	for _, wanted := range components.Providers(r.fleet) {
 		if wanted.Version != "" && r.lock.Find(wanted) == nil {
 			out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,

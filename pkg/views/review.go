@@ -43,8 +43,10 @@ func Validation(r *validate.Result) View {
 func validationView(p *Page, r *validate.Result) error {
 	switch p.Format { //nolint:exhaustive // the others are those of every command
 	case ui.SARIF:
+		notRendered(p, r)
 		return ui.PrintSARIF(p.Out, r.Prefix, validate.Rules(), r.Findings)
 	case ui.GitHub:
+		notRendered(p, r)
 		return ui.PrintAnnotations(p.Out, r.Prefix, r.Findings)
 	}
 	if err := ui.PrintFindings(p.Streams, p.Out, r.Findings); err != nil {
@@ -54,9 +56,21 @@ func validationView(p *Page, r *validate.Result) error {
 		ui.Fprintf(p.Err, "Not checked, by spec.validate.exclude: %s (%s, %s, %s)\n", e.Path, plain.Count(e.Files, "file"),
 			plain.Count(e.Objects, "object"), plain.Count(e.Findings, "finding"))
 	}
+	notRendered(p, r)
 	ui.Fprintf(p.Err, "%s in %s, %s and %s\n", tally(r), plain.Count(r.Files, "file"), plain.Count(r.Clusters, "cluster"),
 		plain.Count(r.Objects, "object"))
 	return nil
+}
+
+// notRendered has one line for each chart that is not on this machine.
+func notRendered(p *Page, r *validate.Result) {
+	for _, n := range r.NotRendered {
+		ui.Fprintf(p.Err, "Not rendered: the chart %s %s of feature %s: %s", n.Chart, n.Version, n.Feature, n.Reason)
+		if n.Hint != "" {
+			ui.Fprintf(p.Err, " (%s)", n.Hint)
+		}
+		ui.Fprintf(p.Err, "\n")
+	}
 }
 
 // Rules is what `fleetctl validate --rules` shows.

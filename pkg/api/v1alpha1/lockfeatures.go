@@ -55,6 +55,18 @@ func (l *Lock) FindFeature(wanted LockedFeature) *LockedFeature {
 	return &l.Features[i]
 }
 
+// FindChart returns an entry with this chart, this version and a digest, or nil. l may be nil.
+func (l *Lock) FindChart(chart, version string) *LockedFeature {
+	if l == nil {
+		return nil
+	}
+	i := slices.IndexFunc(l.Features, func(f LockedFeature) bool { return f.Chart == chart && f.Version == version && f.SHA256 != "" })
+	if i < 0 {
+		return nil
+	}
+	return &l.Features[i]
+}
+
 // VerifyChart compares the digest of a chart's archive with every feature in the lock that uses this chart and version. It returns an error
 // with a *ChartDigestError if they differ. l may be nil.
 func (l *Lock) VerifyChart(chart, version, sha256 string) error {

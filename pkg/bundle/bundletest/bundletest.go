@@ -110,12 +110,20 @@ func push(t testing.TB, ref string, image v1.Image) {
 	check(t, remote.Write(parsed, image, remote.WithContext(t.Context())))
 }
 
-// deployment is a template that makes a Deployment of the image in the values, and nothing if the values name no image.
-const deployment = `{{- if .Values.image }}
+// deployment is a template that makes a Deployment of the image in the values, and nothing if the values name no image. It fails for the
+// image "none".
+const deployment = `{{- if eq (default "" .Values.image) "none" }}{{ fail "an image has to be named" }}{{ end }}
+{{- if .Values.image }}
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: {{ .Release.Name }}}
 spec:
+  {{- with .Values.replicas }}
+  replicas: {{ . }}
+  {{- end }}
+  {{- with .Values.paused }}
+  paused: {{ . }}
+  {{- end }}
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
@@ -124,11 +132,16 @@ spec:
 {{- end }}
 `
 
+// valuesSchema is the schema of the chart's values. It does not know the type of paused.
+const valuesSchema = `{"type": "object", "properties": {
+	"image": {"type": "string"}, "replicas": {"type": "integer", "minimum": 1, "description": "Number of pods."}}}`
+
 // Chart returns the archive of a small Helm chart, which deploys the image that its values name.
 func Chart(t testing.TB, chart, version string) []byte {
 	t.Helper()
 	return Archive(t, map[string]string{
 		chart + "/Chart.yaml":                fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", chart, version),
+		chart + "/values.schema.json":        valuesSchema,
 		chart + "/templates/deployment.yaml": deployment,
 	})
 }
