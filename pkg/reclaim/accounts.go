@@ -40,10 +40,13 @@ type site struct {
 // not be opened.
 var askable = map[string]func(context.Context, site) ([]account, []orphans.CloudReport){"aws": openAWS, "vsphere": openVSphere}
 
-// isAskable tells whether the resources in the cloud of a provider can be listed.
-func isAskable(p v1alpha1.Provider) bool {
-	return askable[p.Name] != nil && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
+// isInfrastructure tells whether a provider makes clusters, and so may have resources in a cloud.
+func isInfrastructure(p v1alpha1.Provider) bool {
+	return cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
 }
+
+// isAskable tells whether the resources in the cloud of a provider can be listed.
+func isAskable(p v1alpha1.Provider) bool { return isInfrastructure(p) && askable[p.Name] != nil }
 
 // withoutCloud is the provider that makes clusters of containers and in memory.
 const withoutCloud = "docker"
@@ -54,8 +57,7 @@ func notListed(clusters []v1alpha1.ManagementCluster, regions []string) []string
 	var names []string
 	for _, m := range clusters {
 		for _, p := range m.Providers {
-			infrastructure := cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
-			if infrastructure && !isAskable(p) && p.Name != withoutCloud && len(regions) == 0 {
+			if isInfrastructure(p) && !isAskable(p) && p.Name != withoutCloud && len(regions) == 0 {
 				names = append(names, p.Name)
 			}
 		}

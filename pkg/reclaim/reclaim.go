@@ -117,12 +117,13 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 		return Left{}
 	}
 	of := o.Repo.Fleet.Spec.ManagementClusters[i]
+	unlisted := cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))
 	if !slices.ContainsFunc(of.Providers, isAskable) {
-		return Left{NotAsked: cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))}
+		return Left{NotAsked: unlisted}
 	}
 	report, err := Look(ctx, deps, o)
 	if err != nil {
-		return Left{NotAsked: []string{"the clouds: " + err.Error()}}
+		return Left{NotAsked: append(unlisted, "the clouds: "+err.Error())}
 	}
 	var left Left
 	for _, c := range report.Clusters {
@@ -138,7 +139,7 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 			left.NotAsked = append(left.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
 		}
 	}
-	left.NotAsked = append(left.NotAsked, cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))...)
+	left.NotAsked = append(left.NotAsked, unlisted...)
 	for _, u := range report.Unasked {
 		left.NotAsked = append(left.NotAsked, "management cluster "+u.Name+": "+u.Error)
 	}
