@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,7 +59,8 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 		look.Declared = append(look.Declared, c.Name)
 	}
 	look.Living, look.Unasked = living(ctx, identity, o.Targets)
-	if look.Accounts, look.NotOpened = accounts(ctx, deps, o); len(look.Accounts)+len(look.NotOpened) == 0 {
+	o.open(ctx, deps, &look)
+	if len(look.Accounts)+len(look.NotOpened) == 0 {
 		return nil, noneToAsk(o)
 	}
 	look.NotListed = notListed(o.Repo.Fleet.Spec.ManagementClusters, o.Regions)
@@ -136,8 +136,11 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 	}
 	for _, c := range report.Clouds {
 		for _, p := range c.Problems {
-			left.NotAsked = append(left.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
+			left.NotAsked = append(left.NotAsked, c.Where(p.Region)+": "+p.Text)
 		}
+	}
+	for _, a := range report.AccountsNotAsked {
+		left.NotAsked = append(left.NotAsked, a.String())
 	}
 	left.NotAsked = append(left.NotAsked, unlisted...)
 	for _, u := range report.Unasked {
