@@ -32,8 +32,8 @@ type Options struct {
 	AccountsNotAsked []AccountNotAsked
 }
 
-// AccountNotAsked is an account of a cloud that was not asked, because the credentials at hand do not open it. Nothing is known of it, and it
-// keeps nothing in other accounts from being deleted.
+// AccountNotAsked is an account of a cloud that was not asked, because the credentials at hand do not open it. Nothing is known of it, and
+// it keeps nothing in other accounts from being deleted.
 type AccountNotAsked struct {
 	Cloud string `json:"cloud"`
 	// Account is its number, or "" if nothing tells it.

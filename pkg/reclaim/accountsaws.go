@@ -81,7 +81,8 @@ func role(i fleetrepo.AWSIdentity) aws.Role {
 func (s site) assume(
 	ctx context.Context, own *aws.Account, all []fleetrepo.AWSIdentity, i fleetrepo.AWSIdentity, below []fleetrepo.AWSIdentityRef,
 ) (*aws.Account, error) {
-	const byHand = "look into this account by hand, or export " + aws.CredentialsVariable + " with credentials of it, and run the command again"
+	const byHand = "look into this account by hand, or export " + aws.CredentialsVariable +
+		" with credentials of it, and run the command again"
 	switch {
 	case !i.Declared:
 		return nil, diag.Errorf("declare it in the fleet repo with `fleetctl identity add`, or "+byHand,
@@ -108,7 +109,8 @@ func (s site) assume(
 	}
 	a, err := from.Assume(ctx, role(i))
 	if err != nil {
-		return nil, diag.Wrap("", err, "let the trust policy of the role admit the credentials of management cluster "+s.management+"; or "+byHand)
+		return nil, diag.Wrap("", err,
+			"let the trust policy of the role admit the credentials of management cluster "+s.management+"; or "+byHand)
 	}
 	return a, nil
 }
