@@ -29,6 +29,9 @@ type Identity struct {
 	Namespaces string
 }
 
+// openStackIdentity is a kind with other rules than the others: see allowedNamespaces.
+const openStackIdentity = "OpenStackClusterIdentity"
+
 // identityKinds are the kinds of identities, with their providers. source reads Identity.Source from an object's spec.
 var identityKinds = []struct {
 	kind, provider string
@@ -44,7 +47,9 @@ var identityKinds = []struct {
 		return text(spec, "type") + " " + text(spec, "clientID")
 	}},
 	{"VSphereClusterIdentity", "vsphere", func(spec map[string]any) string { return "Secret " + text(spec, "secretName") }},
-	{"OpenStackClusterIdentity", "openstack", func(spec map[string]any) string { return "Secret " + text(spec, "secretRef", "name") }},
+	{openStackIdentity, "openstack", func(spec map[string]any) string {
+		return "Secret " + text(spec, "secretRef", "namespace") + "/" + text(spec, "secretRef", "name")
+	}},
 }
 
 func text(spec map[string]any, fields ...string) string {
@@ -75,16 +80,21 @@ func (m *Manager) Identities(ctx context.Context) ([]Identity, error) {
 			spec, _, _ := unstructured.NestedMap(o.Object, "spec")
 			all = append(all, Identity{
 				Kind: k.kind, Namespace: o.GetNamespace(), Name: o.GetName(), Provider: k.provider,
-				Source: strings.TrimSpace(k.source(spec)), Since: o.GetCreationTimestamp().UTC(), Namespaces: allowedNamespaces(spec),
+				Source: strings.TrimSpace(k.source(spec)), Since: o.GetCreationTimestamp().UTC(), Namespaces: allowedNamespaces(k.kind, spec),
 			})
 		}
 	}
 	return all, nil
 }
 
-// allowedNamespaces returns who may use an identity. Without the field nobody may, and with an empty field everybody may.
-func allowedNamespaces(spec map[string]any) string {
+// allowedNamespaces returns who may use an identity. Without the field nobody may, and with an empty field everybody may. On OpenStack,
+// everybody may without the field, which is a selector itself.
+func allowedNamespaces(kind string, spec map[string]any) string {
 	value, there := spec["allowedNamespaces"]
+	if kind == openStackIdentity {
+		selector, _, _ := unstructured.NestedMap(spec, "namespaceSelector")
+		value, there = map[string]any{"selector": selector}, true
+	}
 	allowed, isMap := value.(map[string]any)
 	if !there || !isMap {
 		return "none"

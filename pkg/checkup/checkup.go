@@ -131,15 +131,17 @@ func (c *checks) checkVariables(ctx context.Context) preflight.Result {
 	if err != nil {
 		return preflight.FailWith(err)
 	}
-	values := resolved.Values
+	values, unasked := resolved.Values, ""
 	if len(commands) > 0 {
-		return preflight.OK("%d declared; without --run-commands, no command was asked for: %s", len(values)+len(commands),
-			strings.Join(commands, ", "))
+		unasked = "; without --run-commands, no command was asked for: " + strings.Join(commands, ", ")
 	}
 	if without := c.withoutKey(values); len(without) > 0 {
 		return preflight.Warn("put the source of the key back into fleet.yaml (`git revert` of the commit that a pivot made), "+
 			"unless this machine is in AWS and has the role of the provider",
-			"fleet.yaml gives no key: %s; on this machine, the provider may have no right to its cloud", strings.Join(without, ", "))
+			"fleet.yaml gives no key: %s; on this machine, the provider may have no right to its cloud%s", strings.Join(without, ", "), unasked)
+	}
+	if unasked != "" {
+		return preflight.OK("%d declared%s", len(values)+len(commands), unasked)
 	}
 	return preflight.OK("%d declared, all have a value", len(values))
 }

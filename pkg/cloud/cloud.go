@@ -53,6 +53,8 @@ type Problem struct {
 
 // Found is the result of Account.Find.
 type Found struct {
+	// Account is the number of the account, or "" if the cloud has no accounts or did not tell.
+	Account string
 	// Regions are the regions that were searched.
 	Regions   []string
 	Resources []Resource

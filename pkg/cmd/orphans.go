@@ -47,7 +47,8 @@ func newOrphansCmd(f *factory) *cobra.Command {
 		Long: `List the cloud resources of the fleet's clusters that no reachable management cluster owns. Such resources are, for
 example, machines that still run and cost money after their management cluster is gone. fleetctl asks AWS in every
 region of the account, and the vCenters in the environment variable VSPHERE_SERVER. It uses the credentials that
-"fleetctl init" gives to the provider.
+"fleetctl init" gives to the provider. With these it also assumes the roles that clusters use in other accounts of AWS,
+and asks these accounts. It names each account that it cannot ask.
 
 A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, or in vSphere the advanced setting ` + v1alpha1.FleetKey + `,
 or is in a network with this tag. "fleetctl cluster add" sets this tag for every cluster. If the tags of a resource name a cluster but no
@@ -72,7 +73,8 @@ The command also refuses to delete
 - if somebody else uses the cluster's network.
 
 Exit codes: 0 there are no orphans, and every cloud and management cluster answered; 3 there are orphans, or something did not answer. A
-fleet with a provider whose cloud the command cannot list also ends with 3, unless --region says what to ask. With
+fleet with a provider whose cloud the command cannot list also ends with 3, unless --region says what to ask. So does a
+fleet with clusters in an account that cannot be asked. With
 --delete: 0 nothing of the cluster is left; 3 something is left.`,
 		Example: `  fleetctl orphans
   fleetctl orphans --region eu-central-1 -o json

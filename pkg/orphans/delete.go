@@ -83,7 +83,7 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 	for _, c := range r.Clouds {
 		for _, p := range c.Problems {
 			return nil, diag.Errorf(p.Hint, "nothing is deleted before the cloud has said all that it was asked: %s: %s",
-				strings.TrimSpace(c.Cloud+" "+p.Region), p.Text)
+				c.Where(p.Region), p.Text)
 		}
 	}
 	d := &Deletion{Cluster: name, Resources: []Resource{}, Kept: []Kept{}}

@@ -28,6 +28,28 @@ type Options struct {
 	NotOpened []CloudReport
 	// NotListed are the providers of the fleet whose clouds fleetctl cannot ask.
 	NotListed []string
+	// AccountsNotAsked are accounts with clusters of the fleet that the credentials at hand do not open.
+	AccountsNotAsked []AccountNotAsked
+}
+
+// AccountNotAsked is an account of a cloud that was not asked, because the credentials at hand do not open it. Nothing is known of it, and
+// it keeps nothing in other accounts from being deleted.
+type AccountNotAsked struct {
+	Cloud string `json:"cloud"`
+	// Account is its number, or "" if nothing tells it.
+	Account string `json:"account,omitempty"`
+	// Identity of the fleet that leads to the account, as KIND NAME.
+	Identity string `json:"identity"`
+	Why      string `json:"why"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+// String names the account, and says why it was not asked.
+func (a AccountNotAsked) String() string {
+	if a.Account == "" {
+		return a.Cloud + ", the account of " + a.Identity + ": " + a.Why
+	}
+	return a.Cloud + " account " + a.Account + " of " + a.Identity + ": " + a.Why
 }
 
 // Unasked is a management cluster that nobody could ask.
@@ -48,9 +70,11 @@ type Report struct {
 	Complete bool          `json:"complete"`
 	Clouds   []CloudReport `json:"clouds"`
 	// NotListed are the providers whose clouds fleetctl cannot ask. Nothing is known of these clouds.
-	NotListed []string  `json:"cloudsNotListed"`
-	Unasked   []Unasked `json:"managementClustersNotAsked"`
-	Clusters  []Cluster `json:"clusters"`
+	NotListed []string `json:"cloudsNotListed"`
+	// AccountsNotAsked are accounts of which nothing is known either.
+	AccountsNotAsked []AccountNotAsked `json:"accountsNotAsked"`
+	Unasked          []Unasked         `json:"managementClustersNotAsked"`
+	Clusters         []Cluster         `json:"clusters"`
 	// Others counts the resources of other fleets in the same accounts. The report does not list them.
 	Others int `json:"ofOtherFleets"`
 
@@ -60,9 +84,20 @@ type Report struct {
 
 // CloudReport is one account of a cloud.
 type CloudReport struct {
-	Cloud    string          `json:"cloud"`
+	Cloud string `json:"cloud"`
+	// Account is the number of the account, or "" if it is not known.
+	Account  string          `json:"account,omitempty"`
 	Regions  []string        `json:"regions"`
 	Problems []cloud.Problem `json:"problems"`
+}
+
+// Where names the account, and the region of a problem.
+func (c CloudReport) Where(region string) string {
+	where := c.Cloud
+	if c.Account != "" {
+		where += " account " + c.Account
+	}
+	return strings.TrimSpace(where + " " + region)
 }
 
 // Proof is the evidence that a resource belongs to this fleet.
@@ -105,7 +140,8 @@ func Find(ctx context.Context, o Options) *Report {
 	report := &Report{
 		FormatVersion: "1", Fleet: o.Fleet, Clouds: slices.Clone(o.NotOpened), Clusters: []Cluster{},
 		Unasked: append([]Unasked{}, o.Unasked...), living: o.Living,
-		NotListed: append([]string{}, o.NotListed...), declared: o.Declared, unread: o.Unread,
+		NotListed: append([]string{}, o.NotListed...), AccountsNotAsked: append([]AccountNotAsked{}, o.AccountsNotAsked...),
+		declared: o.Declared, unread: o.Unread,
 	}
 	known := slices.Clone(o.Declared)
 	for name := range o.Living {
@@ -116,12 +152,13 @@ func Find(ctx context.Context, o Options) *Report {
 	for _, account := range o.Accounts {
 		found := account.Find(ctx, o.Fleet, known)
 		report.Clouds = append(report.Clouds, CloudReport{
-			Cloud: account.Cloud(), Regions: append([]string{}, found.Regions...), Problems: append([]cloud.Problem{}, found.Problems...),
+			Cloud: account.Cloud(), Account: found.Account, Regions: append([]string{}, found.Regions...),
+			Problems: append([]cloud.Problem{}, found.Problems...),
 		})
 		report.add(o, account, found)
 	}
 	slices.SortFunc(report.Clusters, func(x, y Cluster) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Cloud, y.Cloud)) })
-	report.Complete = len(o.Unasked) == 0 && len(o.NotListed) == 0 && report.Answered()
+	report.Complete = len(o.Unasked) == 0 && len(o.NotListed) == 0 && len(o.AccountsNotAsked) == 0 && report.Answered()
 	return report
 }
 

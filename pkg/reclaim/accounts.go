@@ -11,7 +11,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/cloud"
-	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
 	"github.com/fleetctl/fleetctl/pkg/cloud/vsphere"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -36,14 +35,25 @@ type site struct {
 	vcenters func() ([]fleetrepo.VCenter, error)
 }
 
-// askable maps the providers whose clouds can be listed to the function that opens their accounts. The reports have the accounts that could
-// not be opened.
-var askable = map[string]func(context.Context, site) ([]account, []orphans.CloudReport){"aws": openAWS, "vsphere": openVSphere}
+// opened are the accounts that the credentials of one provider open.
+type opened struct {
+	accounts []account
+	// not are the reports of accounts that should have opened.
+	not []orphans.CloudReport
+	// unasked are accounts that only other credentials open.
+	unasked []orphans.AccountNotAsked
+}
+
+// askable maps the providers whose clouds can be listed to the function that opens their accounts.
+var askable = map[string]func(context.Context, site) opened{"aws": openAWS, "vsphere": openVSphere}
+
+// isInfrastructure tells whether a provider makes clusters, and so may have resources in a cloud.
+func isInfrastructure(p v1alpha1.Provider) bool {
+	return cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
+}
 
 // isAskable tells whether the resources in the cloud of a provider can be listed.
-func isAskable(p v1alpha1.Provider) bool {
-	return askable[p.Name] != nil && cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
-}
+func isAskable(p v1alpha1.Provider) bool { return isInfrastructure(p) && askable[p.Name] != nil }
 
 // withoutCloud is the provider that makes clusters of containers and in memory.
 const withoutCloud = "docker"
@@ -54,8 +64,7 @@ func notListed(clusters []v1alpha1.ManagementCluster, regions []string) []string
 	var names []string
 	for _, m := range clusters {
 		for _, p := range m.Providers {
-			infrastructure := cmp.Or(p.Type, v1alpha1.ProviderInfrastructure) == v1alpha1.ProviderInfrastructure
-			if infrastructure && !isAskable(p) && p.Name != withoutCloud && len(regions) == 0 {
+			if isInfrastructure(p) && !isAskable(p) && p.Name != withoutCloud && len(regions) == 0 {
 				names = append(names, p.Name)
 			}
 		}
@@ -73,28 +82,58 @@ func noneToAsk(o Options) error {
 		"fleet.yaml declares neither the provider aws nor the provider vsphere")
 }
 
-// accounts opens every account that the fleet's management clusters have credentials for, each once.
-func accounts(ctx context.Context, deps management.Deps, o Options) ([]cloud.Account, []orphans.CloudReport) {
-	var opened []cloud.Account
-	var not []orphans.CloudReport
-	keys := map[string]bool{}
+// open opens every account that the fleet's management clusters have credentials for, each once. Several credentials for one account are
+// alternatives: some may only assume roles.
+func (o Options) open(ctx context.Context, deps management.Deps, look *orphans.Options) {
+	accounts := map[string]*alternatives{}
+	var unasked []orphans.AccountNotAsked
 	vcenters := sync.OnceValues(o.Repo.VCenters)
 	for _, m := range o.Repo.Fleet.Spec.ManagementClusters {
 		for _, p := range m.Providers {
 			if !isAskable(p) {
 				continue
 			}
-			these, failed := askable[p.Name](ctx, site{deps, o, m.Name, p, vcenters})
-			not = append(not, failed...)
-			for _, a := range these {
-				if key := a.Cloud() + " " + a.Key(); !keys[key] {
-					keys[key] = true
-					opened = append(opened, a)
+			these := askable[p.Name](ctx, site{deps, o, m.Name, p, vcenters})
+			look.NotOpened = append(look.NotOpened, these.not...)
+			unasked = append(unasked, these.unasked...)
+			for _, a := range these.accounts {
+				key := a.Cloud() + " " + a.Key()
+				if accounts[key] == nil {
+					accounts[key] = &alternatives{account: a}
+					look.Accounts = append(look.Accounts, accounts[key])
+					continue
 				}
+				accounts[key].others = append(accounts[key].others, a)
 			}
 		}
 	}
-	return opened, not
+	for _, u := range unasked {
+		opens := u.Account != "" && accounts[u.Cloud+" "+u.Account] != nil
+		if !opens && !slices.Contains(look.AccountsNotAsked, u) {
+			look.AccountsNotAsked = append(look.AccountsNotAsked, u)
+		}
+	}
+}
+
+// alternatives are several credentials for one account. The account is asked, and changed, with those that have the rights to list it.
+type alternatives struct {
+	account
+
+	others []account
+}
+
+// Find asks with one credential after the other until one of them lists everything. It returns the answer with the fewest problems.
+func (a *alternatives) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
+	found := a.account.Find(ctx, fleet, clusters)
+	for i, other := range a.others {
+		if len(found.Problems) == 0 {
+			break
+		}
+		if again := other.Find(ctx, fleet, clusters); len(again.Problems) < len(found.Problems) {
+			found, a.account, a.others[i] = again, other, a.account
+		}
+	}
+	return found
 }
 
 // failed is the report of a cloud that cannot be asked.
@@ -105,6 +144,11 @@ func (s site) failed(region, text, hint string) []orphans.CloudReport {
 	}
 	problem := cloud.Problem{Region: region, Text: text, Hint: hint}
 	return []orphans.CloudReport{{Cloud: s.provider.Name, Regions: regions, Problems: []cloud.Problem{problem}}}
+}
+
+// noCredentials is the report of a cloud without credentials to ask it with.
+func (s site) noCredentials(err error) []orphans.CloudReport {
+	return s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))
 }
 
 // credential is the value of one variable of the provider, from where fleet.yaml says.
@@ -135,29 +179,6 @@ func withdrawn(provider string, v v1alpha1.Variable) bool {
 	return v.Value != nil && credentials.IsNone(provider, v.Name, *v.Value)
 }
 
-func openAWS(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
-	regions := slices.Clone(s.options.Regions)
-	if len(regions) > 0 {
-		vcenters := vcentersIn(s)
-		if regions = slices.DeleteFunc(regions, func(r string) bool { return slices.Contains(vcenters, r) }); len(regions) == 0 {
-			return nil, nil // it is asked about vCenters alone
-		}
-	}
-	failed := func(err error) ([]account, []orphans.CloudReport) {
-		return nil, s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))
-	}
-	profile, err := s.credential(ctx, aws.CredentialsVariable)
-	if err != nil {
-		return failed(err)
-	}
-	endpoint, _ := s.deps.LookupEnv(aws.EndpointVariable)
-	opened, err := aws.New(profile, endpoint, regions)
-	if err != nil {
-		return failed(err)
-	}
-	return []account{opened}, nil
-}
-
 // trusted are the vCenters that the environment names. Only these get a password: who may edit the fleet repo must not be able to send it
 // elsewhere.
 func trusted(s site) []string {
@@ -175,10 +196,10 @@ func vcentersIn(s site) []string {
 	return all
 }
 
-func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport) {
+func openVSphere(ctx context.Context, s site) opened {
 	named, err := s.vcenters()
 	if err != nil {
-		return nil, s.failed("", "which vCenters the clusters are in: "+err.Error(), diag.Hint(err))
+		return opened{not: s.failed("", "which vCenters the clusters are in: "+err.Error(), diag.Hint(err))}
 	}
 	all := trusted(s)
 	servers := slices.DeleteFunc(slices.Clone(all), func(server string) bool { return !s.asks(server) })
@@ -198,27 +219,27 @@ func openVSphere(ctx context.Context, s site) ([]account, []orphans.CloudReport)
 	if len(all)+len(unasked) == 0 && len(s.options.Regions) == 0 {
 		text := fmt.Sprintf("the environment variable %s does not name the vCenter of management cluster %s",
 			vsphere.ServerVariable, s.management)
-		return nil, s.failed("", text, export+"vcenter.example.com")
+		return opened{not: s.failed("", text, export+"vcenter.example.com")}
 	}
 	if len(servers) == 0 {
-		return nil, not
+		return opened{not: not}
 	}
 	var given [2]string
 	for i, name := range []string{vsphere.UserVariable, vsphere.PasswordVariable} {
 		if given[i], err = s.credential(ctx, name); err != nil {
-			return nil, append(not, s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))...)
+			return opened{not: append(not, s.noCredentials(err)...)}
 		}
 	}
-	var opened []account
+	var accounts []account
 	for _, server := range servers {
 		a, err := vsphere.New(server, given[0], given[1], s.thumbprint(server, named))
 		if err != nil {
 			not = append(not, s.failed("", err.Error(), diag.Hint(err))...)
 			continue
 		}
-		opened = append(opened, a)
+		accounts = append(accounts, a)
 	}
-	return opened, not
+	return opened{accounts: accounts, not: not}
 }
 
 func (s site) asks(server string) bool {

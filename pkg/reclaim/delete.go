@@ -39,6 +39,8 @@ type Deleted struct {
 	DryRun  bool     `json:"dryRun"`
 	// NotListed are the providers whose clouds fleetctl cannot ask. They may have something of the cluster, too.
 	NotListed []string `json:"cloudsNotListed"`
+	// AccountsNotAsked may have something of it as well.
+	AccountsNotAsked []orphans.AccountNotAsked `json:"accountsNotAsked"`
 	// Planned is what was to be deleted; Deleted, what is gone.
 	Planned []orphans.Resource `json:"planned"`
 	Deleted []orphans.Resource `json:"deleted"`
@@ -73,7 +75,7 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 	}
 	result := &Deleted{
 		FormatVersion: "1", Cluster: d.Cluster, Regions: append([]string{}, o.Regions...), DryRun: d.DryRun, Planned: agreed.Resources,
-		Deleted: []orphans.Resource{}, Left: agreed.Kept, NotListed: report.NotListed,
+		Deleted: []orphans.Resource{}, Left: agreed.Kept, NotListed: report.NotListed, AccountsNotAsked: report.AccountsNotAsked,
 	}
 	if d.DryRun || len(agreed.Resources) == 0 {
 		return result, nil

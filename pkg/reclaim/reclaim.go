@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,7 +59,8 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 		look.Declared = append(look.Declared, c.Name)
 	}
 	look.Living, look.Unasked = living(ctx, identity, o.Targets)
-	if look.Accounts, look.NotOpened = accounts(ctx, deps, o); len(look.Accounts)+len(look.NotOpened) == 0 {
+	o.open(ctx, deps, &look)
+	if len(look.Accounts)+len(look.NotOpened) == 0 {
 		return nil, noneToAsk(o)
 	}
 	look.NotListed = notListed(o.Repo.Fleet.Spec.ManagementClusters, o.Regions)
@@ -117,12 +117,13 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 		return Left{}
 	}
 	of := o.Repo.Fleet.Spec.ManagementClusters[i]
+	unlisted := cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))
 	if !slices.ContainsFunc(of.Providers, isAskable) {
-		return Left{NotAsked: cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))}
+		return Left{NotAsked: unlisted}
 	}
 	report, err := Look(ctx, deps, o)
 	if err != nil {
-		return Left{NotAsked: []string{"the clouds: " + err.Error()}}
+		return Left{NotAsked: append(unlisted, "the clouds: "+err.Error())}
 	}
 	var left Left
 	for _, c := range report.Clusters {
@@ -135,10 +136,13 @@ func LeftBy(ctx context.Context, deps management.Deps, gone string, o Options) L
 	}
 	for _, c := range report.Clouds {
 		for _, p := range c.Problems {
-			left.NotAsked = append(left.NotAsked, strings.TrimSpace(c.Cloud+" "+p.Region)+": "+p.Text)
+			left.NotAsked = append(left.NotAsked, c.Where(p.Region)+": "+p.Text)
 		}
 	}
-	left.NotAsked = append(left.NotAsked, cannotList(notListed([]v1alpha1.ManagementCluster{of}, nil))...)
+	for _, a := range report.AccountsNotAsked {
+		left.NotAsked = append(left.NotAsked, a.String())
+	}
+	left.NotAsked = append(left.NotAsked, unlisted...)
 	for _, u := range report.Unasked {
 		left.NotAsked = append(left.NotAsked, "management cluster "+u.Name+": "+u.Error)
 	}

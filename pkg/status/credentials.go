@@ -40,7 +40,10 @@ func (i *Item) credentialsText(now time.Time) (text string, ended bool) {
 	case i.CredentialsUntil == nil || i.CredentialsUntil.After(now.Add(soon)):
 		return "", false
 	case i.CredentialsUntil.After(now):
-		return fmt.Sprintf("its credentials end at %s: `fleetctl credentials`", i.CredentialsUntil.Format(time.RFC3339)), false
+		return fmt.Sprintf("its credentials end at %s: %s", i.CredentialsUntil.Format(time.RFC3339), newCredentials), false
 	}
 	return fmt.Sprintf("its credentials ended at %s", i.CredentialsUntil.Format(time.RFC3339)), true
 }
+
+// newCredentials is what to do about credentials that end. Init leases those anew that Vault or a command gives.
+const newCredentials = "change them at their source, and run `fleetctl init`; `fleetctl credentials` lists them"

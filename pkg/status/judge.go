@@ -201,7 +201,7 @@ func (c *collector) judgeInstalled() {
 			r.blame(p.Type+" provider "+p.Name, p.Reason, "")
 		}
 		if text, ended := p.credentialsText(r.Time); ended {
-			r.blame(p.Type+" provider "+p.Name, text, "change them at their source, and run `fleetctl init`; `fleetctl credentials` lists them")
+			r.blame(p.Type+" provider "+p.Name, text, newCredentials)
 		}
 	}
 	for _, d := range r.Flux.Controllers {

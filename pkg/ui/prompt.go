@@ -19,6 +19,10 @@ func ConfirmTyped(s Streams, question, word, flag string) error {
 	}
 	fmt.Fprintf(s.Err, "%s\nType %s to go ahead: ", question, paint(s.ErrColor, plain.Bold, word))
 	line, err := readLine(s.In)
+	if errors.Is(err, io.EOF) { // a name without the end of its line is none
+		fmt.Fprintln(s.Err) // what follows starts on a line of its own
+		return diag.Usage("nothing was changed", "the input ended before the answer %q", word)
+	}
 	if err != nil {
 		return fmt.Errorf("read the confirmation: %w", err)
 	}

@@ -101,7 +101,8 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 	for _, provider := range r.NotListed {
 		notListed(w, provider)
 	}
-	if len(r.NotListed) > 0 {
+	accountsNotAsked(w, r.AccountsNotAsked)
+	if len(r.NotListed)+len(r.AccountsNotAsked) > 0 {
 		where += ", as far as could be asked"
 	}
 	switch {
@@ -119,6 +120,15 @@ func deletedOrphansView(w io.Writer, r *reclaim.Deleted) error {
 
 func notListed(w io.Writer, provider string) {
 	ui.Fprintf(w, "%s was not asked: fleetctl cannot list the resources of this cloud. Look there by hand.\n", provider)
+}
+
+func accountsNotAsked(w io.Writer, accounts []orphans.AccountNotAsked) {
+	for _, a := range accounts {
+		ui.Fprintf(w, "Not asked: %s\n", a)
+		if a.Hint != "" {
+			ui.Fprintf(w, "  hint: %s\n", a.Hint)
+		}
+	}
 }
 
 // Orphans is the view of the cloud resources that nobody manages. Ages are counted to now.
@@ -159,7 +169,7 @@ func together(problems []cloud.Problem) []cloud.Problem {
 func orphansNotes(w io.Writer, report *orphans.Report) {
 	for _, c := range report.Clouds {
 		for _, p := range together(c.Problems) {
-			ui.Fprintf(w, "%s could not be asked: %s\n", strings.TrimSpace(c.Cloud+" "+p.Region), p.Text)
+			ui.Fprintf(w, "%s could not be asked: %s\n", c.Where(p.Region), p.Text)
 			if p.Hint != "" {
 				ui.Fprintf(w, "  hint: %s\n", p.Hint)
 			}
@@ -168,6 +178,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 	for _, provider := range report.NotListed {
 		notListed(w, provider)
 	}
+	accountsNotAsked(w, report.AccountsNotAsked)
 	for _, u := range report.Unasked {
 		ui.Fprintf(w, "Management cluster %s could not be asked, so the list includes its resources: %s\n", u.Name, u.Error)
 	}

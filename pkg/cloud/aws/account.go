@@ -38,7 +38,11 @@ const home = "us-east-1"
 
 // Account is an account of AWS.
 type Account struct {
-	credentials sdk.Credentials
+	credentials sdk.CredentialsProvider
+	// keyID is the access key of the credentials, or "" for a role.
+	keyID string
+	// number of the account; "" if it is not known.
+	number string
 	// region is the profile's region, or "".
 	region   string
 	regions  []string
@@ -62,11 +66,15 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 		return nil, diag.Errorf(hint, "the value of %s is not base64", CredentialsVariable)
 	}
 	profile := parseProfile(string(raw))
-	a := &Account{region: profile["region"], regions: regions, pace: 5 * time.Second, credentials: sdk.Credentials{
+	keys := sdk.Credentials{
 		AccessKeyID: profile["aws_access_key_id"], SecretAccessKey: profile["aws_secret_access_key"], SessionToken: profile["aws_session_token"],
 		Source: CredentialsVariable,
-	}}
-	if !a.credentials.HasKeys() {
+	}
+	a := &Account{
+		region: profile["region"], regions: regions, pace: 5 * time.Second, keyID: keys.AccessKeyID,
+		credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return keys, nil }),
+	}
+	if !keys.HasKeys() {
 		return nil, diag.Errorf(hint, "the profile in %s has no aws_access_key_id and aws_secret_access_key", CredentialsVariable)
 	}
 	// AWS does not redirect to other servers. The SDK's own client would follow a redirect with signature, token and body, even from https to
@@ -101,8 +109,8 @@ func parseProfile(text string) map[string]string {
 	return values
 }
 
-// Key identifies the credentials of the account. It is not secret.
-func (a *Account) Key() string { return a.credentials.AccessKeyID }
+// Key identifies the account, or its credentials if the number of the account is not known. It is not secret.
+func (a *Account) Key() string { return cmp.Or(a.number, a.keyID) }
 
 // Cloud returns the name of the provider.
 func (a *Account) Cloud() string { return "aws" }
@@ -110,7 +118,7 @@ func (a *Account) Cloud() string { return "aws" }
 // Find searches the regions, several at once.
 func (a *Account) Find(ctx context.Context, fleet string, clusters []string) cloud.Found {
 	regions, err := a.allRegions(ctx)
-	found := cloud.Found{Regions: regions}
+	found := cloud.Found{Account: a.number, Regions: regions}
 	if err != nil {
 		found.Problems = append(found.Problems, cloud.Problem{
 			Text: fmt.Sprintf("list the regions of the account: %v", short(err)),
@@ -175,11 +183,12 @@ type region struct {
 	tags    *tagging.Client
 }
 
+func (a *Account) config(region string) sdk.Config {
+	return sdk.Config{Region: region, BaseEndpoint: a.endpoint, HTTPClient: a.client, Credentials: a.credentials}
+}
+
 func (a *Account) in(name string) *region {
-	config := sdk.Config{
-		Region: name, BaseEndpoint: a.endpoint, HTTPClient: a.client,
-		Credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return a.credentials, nil }),
-	}
+	config := a.config(name)
 	return &region{
 		name: name, ec2: ec2.NewFromConfig(config), elb: elb.NewFromConfig(config), elbv2: elbv2.NewFromConfig(config),
 		eks:     eks.NewFromConfig(config),

@@ -24,8 +24,11 @@ var goodProfile = encode("# made by hand\n[default]\naws_access_key_id = AKIAX\n
 
 func TestNew(t *testing.T) {
 	a, err := New(goodProfile, "", nil)
-	if err != nil || a.Key() != "AKIAX" || a.credentials.SecretAccessKey != secretKey || a.region != "eu-central-1" {
+	if err != nil || a.Key() != "AKIAX" || a.region != "eu-central-1" {
 		t.Errorf("%+v, %v", a, err)
+	}
+	if keys, err := a.credentials.Retrieve(t.Context()); err != nil || keys.SecretAccessKey != secretKey {
+		t.Errorf("%+v, %v", keys, err)
 	}
 	for name, value := range map[string]string{
 		"no base64": secretKey + "!", "no keys": encode("[default]\nregion = x\n"),

@@ -150,8 +150,10 @@ func (p *planner) folders(ctx context.Context) (map[string]string, error) {
 	v := volumes{dir: p.rec.dir, src: p.src, pod: p.pod, tokens: func(ctx context.Context, audience string, seconds int64) ([]byte, error) {
 		return p.rec.tokens.get(ctx, p.account(), audience, seconds)
 	}}
-	p.mounts, err = v.make(ctx, spec, env)
-	return env, err
+	if p.mounts, err = v.make(ctx, spec, env); err != nil {
+		return nil, err
+	}
+	return env, p.webIdentity(ctx, &v, env)
 }
 
 func (p *planner) account() account {
