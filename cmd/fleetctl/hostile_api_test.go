@@ -263,19 +263,11 @@ func TestHostileAPIServers(t *testing.T) {
 // drive runs one command in a fleet repo of its own.
 func drive(t *testing.T, s *hostileServer, big, dir, line string, lives bool) {
 	const most = 2 * time.Minute // a command takes some seconds; a busy machine makes more of them
-	small := filepath.Join("..", "..", "examples")
-	write := func() error { return hostileFleet(s, small, dir, "laptop") }
-	if slices.ContainsFunc(inBigFleet, func(part string) bool { return strings.Contains(line, part) }) {
-		write = func() error { return hostileFleet(s, big, dir, "laptop", "second", "spare") }
-	}
-	if err := write(); err != nil {
+	args, err := commandIn(s, big, dir, line)
+	if err != nil {
 		t.Error(err)
 		return
 	}
-	there := "--kubeconfig " + filepath.Join(dir, "kubeconfig") + " --context there"
-	args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "THERE", there), "DIR", dir))
-	args = append(args, "--repo", filepath.Join(dir, "fleet"), "--state-dir", filepath.Join(dir, "state"), "--cache-dir",
-		filepath.Join(dir, "cache"), "--config", filepath.Join(dir, "config.yaml"))
 	ctx, cancel := context.WithTimeout(t.Context(), most)
 	defer cancel()
 	var out, errs bytes.Buffer
@@ -305,4 +297,21 @@ func drive(t *testing.T, s *hostileServer, big, dir, line string, lives bool) {
 	if !lives && strings.Contains(said, canary) { // hostile objects have it in their names
 		t.Errorf("%s: it shows the credential\n%s", line, said)
 	}
+}
+
+// commandIn writes the fleet of a command line into dir, with s as the API server, and returns the arguments.
+func commandIn(s *hostileServer, big, dir, line string) ([]string, error) {
+	small := filepath.Join("..", "..", "examples")
+	write := func() error { return hostileFleet(s, small, dir, "laptop") }
+	if slices.ContainsFunc(inBigFleet, func(part string) bool { return strings.Contains(line, part) }) {
+		write = func() error { return hostileFleet(s, big, dir, "laptop", "second", "spare") }
+	}
+	if err := write(); err != nil {
+		return nil, err
+	}
+	there := "--kubeconfig " + filepath.Join(dir, "kubeconfig") + " --context there"
+	args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "THERE", there), "DIR", dir))
+	args = append(args, "--repo", filepath.Join(dir, "fleet"), "--state-dir", filepath.Join(dir, "state"), "--cache-dir",
+		filepath.Join(dir, "cache"), "--config", filepath.Join(dir, "config.yaml"))
+	return args, nil
 }
