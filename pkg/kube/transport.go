@@ -172,7 +172,9 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		taken.Add(leastPage)
 		resp.Body = &page{resp.Body, taken, r.most}
 	}
-	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: func() { cancel(); answered() }, ended: note}
+	resp.Body = &cancelOnClose{
+		ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: func() { cancel(); answered() }, ended: note,
+	}
 	return resp, nil
 }
 

@@ -224,7 +224,8 @@ func spellings(value string) []string {
 	_ = encoder.Encode(value)                   //nolint:errchkjson // encoding a string does not fail
 	_ = json.NewEncoder(&escaped).Encode(value) //nolint:errchkjson // the same
 	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
-	for _, quoted := range []string{strings.TrimSuffix(bare.String(), "\n"), strings.TrimSuffix(escaped.String(), "\n"), strconv.Quote(value)} {
+	for _, quoted := range []string{bare.String(), escaped.String(), strconv.Quote(value)} {
+		quoted = strings.TrimSuffix(quoted, "\n")
 		all = append(all, quoted[1:len(quoted)-1])
 	}
 	return all
