@@ -17,34 +17,46 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetctl/fleetctl/pkg/cmd"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // askingCommands are command lines of all commands that ask a management cluster. A line with THERE gives the kubeconfig, and the others
-// work with the record of this machine.
+// work with the record of this machine. Lines with a part in inBigFleet run in the fleet of bigFleet, and the others in a small one.
 var askingCommands = []string{
 	"backup --to DIR/snapshots THERE",
 	"bootstrap --timeout 3s",
+	"channel pause main --now --management laptop THERE",
+	"channel resume main --now",
 	"cluster detach demo --yes --timeout 3s THERE",
 	"cluster drain demo --yes --timeout 3s THERE",
 	"cluster kubeconfig demo THERE",
 	"cluster pause demo --now",
+	"cluster pause demo --now THERE",
 	"cluster remove demo --yes --commit --wait --timeout 3s THERE",
+	"cluster resume demo --now",
+	"cluster transfer demo --to second --abort --without-target --yes --timeout 3s",
+	"cluster transfer demo --to second --commit --yes --timeout 3s",
 	"cluster upgrade demo --version v1.37.0 --dry-run THERE",
 	"connect THERE",
 	"credentials --timeout 3s",
 	"doctor --timeout 3s",
-	"drill --from DIR/snapshots --timeout 3s",
 	"environment pause dev --now",
+	"environment resume dev --now --management laptop THERE",
+	"feature pause hello --now",
+	"feature resume hello --now --management second THERE",
+	"host list",
 	"init --timeout 3s",
 	"kubeconfig demo THERE",
 	"orphans --timeout 3s",
 	"pivot --to demo --timeout 3s",
 	"promote --status THERE",
-	"restore --from DIR/snapshots --timeout 3s",
+	"restore --management laptop --from DIR/snapshots --timeout 3s",
+	"secret rotate --new-key --commit",
+	"standby activate spare --hand-over --timeout 3s",
+	"standby activate spare --timeout 3s",
+	"standby refresh spare --timeout 3s",
 	"status --timeout 3s THERE",
 	"status --all --timeout 3s",
 	"status demo --timeout 3s THERE",
@@ -54,35 +66,42 @@ var askingCommands = []string{
 	"why demo --timeout 3s THERE",
 }
 
-// succeeding are the commands that say what they could not look at, and do the rest.
-var succeeding = []string{"cluster upgrade", "support-bundle"}
+var inBigFleet = []string{"channel ", "environment ", "feature ", "restore ", "secret ", " second", " spare"}
 
-// notAsking are the commands with a flag about a management cluster that ask none.
+// succeeding are the commands that say what they could not look at, and do the rest.
+var succeeding = []string{"cluster upgrade", "host list", "support-bundle"}
+
+// before are the commands that another server, which does not answer here, keeps from asking the API server.
+var before = map[string]string{"promote": "it fetches from the remote first"}
+
+// notAsking are the commands that ask no management cluster, by the reason.
 var notAsking = map[string]string{
-	"adopt":              "it writes the context and the kubeconfig into fleet.yaml",
-	"bundle create":      "it packs what fleet.yaml names",
-	"cluster add":        "it changes the fleet repo alone",
-	"cluster list":       "it reads the fleet repo alone",
-	"host delete":        "an existing cluster is no host that fleetctl made",
-	"host issuer export": "only an embedded host has an issuer",
-	"host logs":          "only an embedded host has logs",
-	"host start":         "only a host of this machine can be started",
-	"host stop":          "only a host of this machine can be stopped",
-	"identity add":       "it changes the fleet repo alone",
-	"identity remove":    "it changes the fleet repo alone",
-	"management add":     "it changes the fleet repo alone",
-	"pool list":          "it reads the fleet repo alone",
-	"provider add":       "it changes the fleet repo alone",
-	"provider list":      "it reads the fleet repo alone",
-	"provider remove":    "it changes the fleet repo alone",
-	"standby":            "it only shows its help",
-	"standby add":        "it changes the fleet repo alone",
-	"standby remove":     "it changes the fleet repo alone",
-	"upgrade plan":       "it looks for releases on other servers, and asks the management cluster what status asks it",
+	"it reads or changes the fleet repo alone": `
+		app add, app list, app remove, channel add, channel list, channel remove, chart add, chart list, chart remove, chart update, ci add,
+		cluster add, cluster flux, cluster list, cluster scale, cluster show, cni add, cni list, cni remove, diff, environment add,
+		environment list, environment remove, environment set, environment wire, feature add, feature disable, feature enable, feature list,
+		feature remove, feature values, identity add, identity list, identity remove, lock, management add, management list,
+		management remove, notification add, notification list, notification remove, pool add, pool list, pool remove, pool scale,
+		provider add, provider list, provider remove, render, revert, secret edit, secret encrypt, standby add, standby remove, tenant add,
+		tenant list, tenant remove, validate`,
+	"it writes the context and the kubeconfig into fleet.yaml, and asks nobody": `adopt`,
+	"it packs or reads files": `bundle create, bundle extract, bundle list, bundle verify`,
+	"it restores into a host that it makes, whose API server is fleetctl's own": `drill, host exec`,
+	"it is about fleetctl itself": `config view, version`,
+	"it serves the fleet repo":    `git-serve`,
+	"it is for hosts that fleetctl made on this machine, and its API server is one of these": `
+		host delete, host issuer export, host logs, host run, host start, host stop`,
+	"it looks for releases on other servers, and asks the management cluster what status asks it": `upgrade plan`,
 }
 
-// TestEveryAskingCommandIsDriven fails for a command with a flag about a management cluster that TestHostileAPIServers does not drive.
+// TestEveryAskingCommandIsDriven fails for a command that TestHostileAPIServers does not drive and that is no exception.
 func TestEveryAskingCommandIsDriven(t *testing.T) {
+	excepted := map[string]bool{}
+	for _, commands := range notAsking {
+		for command := range strings.SplitSeq(commands, ",") {
+			excepted[strings.TrimSpace(command)] = true
+		}
+	}
 	driven := 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -90,22 +109,26 @@ func TestEveryAskingCommandIsDriven(t *testing.T) {
 			walk(sub)
 		}
 		_, path, _ := strings.Cut(c.CommandPath(), " ")
-		asks := slices.ContainsFunc([]string{"kubeconfig", "context", "management", "host-kubeconfig"}, func(flag string) bool {
-			return c.Flags().Lookup(flag) != nil && c.InheritedFlags().Lookup(flag) == nil
-		})
+		if c.HasSubCommands() || path == "help" || strings.HasPrefix(path, "completion") {
+			return
+		}
 		isDriven := slices.ContainsFunc(askingCommands, func(line string) bool { return strings.HasPrefix(line+" ", path+" ") })
-		switch excepted := notAsking[path] != ""; {
-		case isDriven && excepted:
+		switch {
+		case isDriven && excepted[path]:
 			t.Errorf("fleetctl %s is driven and is an exception", path)
-		case asks && !isDriven && !excepted:
+		case !isDriven && !excepted[path]:
 			t.Errorf("fleetctl %s is not driven: give it a line in askingCommands, or in notAsking with a reason", path)
 		case isDriven:
 			driven++
 		}
+		delete(excepted, path)
 	}
 	walk(cmd.Root(ui.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}))
-	if driven < 20 {
+	if driven < 30 {
 		t.Errorf("only %d commands are driven", driven)
+	}
+	for path := range excepted {
+		t.Errorf("fleetctl %s is an exception, and no command", path)
 	}
 }
 
@@ -123,10 +146,14 @@ var hostileAnswers = map[string]struct {
 	"redirects in a circle": {answer: func(_ *hostileServer, w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 	}},
-	"web page":  {answer: typed("text/html", http.StatusOK, "<!DOCTYPE html><html><title>"+evil+"</title>Bearer "+canary)},
-	"null":      {answer: typed("application/json", http.StatusOK, "null")},
-	"deep":      {answer: typed("application/json", http.StatusOK, strings.Repeat(`{"items":[`, 20_000))},
-	"nothing":   {answer: func(*hostileServer, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+	"web page": {answer: typed("text/html", http.StatusOK, "<!DOCTYPE html><html><title>"+evil+"</title>Bearer "+canary)},
+	"null":     {answer: typed("application/json", http.StatusOK, "null")},
+	"deep":     {answer: typed("application/json", http.StatusOK, strings.Repeat(`{"items":[`, 20_000))},
+	"nothing":  {answer: func(*hostileServer, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+	"asks for a password": {answer: func(_ *hostileServer, w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="`+evil+`"`)
+		typed("text/plain", http.StatusUnauthorized, "Password: ")(nil, w, nil)
+	}},
 	"refuses":   {answer: typed("application/json", http.StatusForbidden, evilStatus(http.StatusForbidden))},
 	"no user":   {answer: typed("application/json", http.StatusUnauthorized, evilStatus(http.StatusUnauthorized))},
 	"not found": {answer: typed("application/json", http.StatusNotFound, evilStatus(http.StatusNotFound))},
@@ -149,6 +176,7 @@ var hostileAnswers = map[string]struct {
 			}
 		}
 	}, silent: true},
+	"no answer": {answer: func(_ *hostileServer, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, silent: true},
 	"hostile objects": {answer: func(s *hostileServer, w http.ResponseWriter, r *http.Request) {
 		s.hostileContent(w, r, 0, nil)
 	}, lives: true},
@@ -199,46 +227,47 @@ func TestHostileAPIServers(t *testing.T) {
 		t.Setenv(proxy, "http://127.0.0.1:1")
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	const most = 256 << 20 // bytes that one command takes
+	big := bigFleet(t)
 	for name, hostile := range hostileAnswers {
 		t.Run(name, func(t *testing.T) {
-			s := newHostileServer(t, hostile.answer)
 			var group errgroup.Group
 			group.SetLimit(16)
 			for _, line := range askingCommands {
 				if hostile.silent && !strings.Contains(line, "--timeout") {
 					continue // the limit of a single request is tested in pkg/kube
 				}
-				dir := t.TempDir()
+				s, dir := newHostileServer(t, hostile.answer), t.TempDir()
 				group.Go(func() error {
-					drive(t, s, dir, line, hostile.lives)
+					drive(t, s, big, dir, line, hostile.lives)
+					if n := s.stolen.Load(); n > 0 {
+						t.Errorf("%s: another server got the credential %d times", line, n)
+					}
+					if _, err := os.Stat(s.ran); err == nil {
+						t.Errorf("%s: a command in a kubeconfig of the API server ran", line)
+					}
+					if n := s.sent.Load(); n > most {
+						t.Errorf("%s: the API server sent %d MiB", line, n>>20)
+					}
+					if command, _, _ := strings.Cut(line, " "); s.asked.Load() == 0 && before[command] == "" {
+						t.Errorf("%s: it did not ask the API server", line)
+					}
 					return nil
 				})
 			}
 			_ = group.Wait()
-			if n := s.stolen.Load(); n > 0 {
-				t.Errorf("another server got the credential %d times", n)
-			}
-			if _, err := os.Stat(s.ran); err == nil {
-				t.Error("a command in a kubeconfig of the API server ran")
-			}
-			if n := s.sent.Load(); n > 512<<20 {
-				t.Errorf("the API server sent %d MiB", n>>20)
-			}
 		})
 	}
 }
 
 // drive runs one command in a fleet repo of its own.
-func drive(t *testing.T, s *hostileServer, dir, line string, lives bool) {
+func drive(t *testing.T, s *hostileServer, big, dir, line string, lives bool) {
 	const most = 2 * time.Minute // a command takes some seconds; a busy machine makes more of them
-	if err := hostileFleet(s, dir); err != nil {
+	args, err := commandIn(s, big, dir, line)
+	if err != nil {
 		t.Error(err)
 		return
 	}
-	there := "--kubeconfig " + filepath.Join(dir, "kubeconfig") + " --context there"
-	args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "THERE", there), "DIR", dir))
-	args = append(args, "--repo", filepath.Join(dir, "fleet"), "--state-dir", filepath.Join(dir, "state"), "--cache-dir",
-		filepath.Join(dir, "cache"), "--config", filepath.Join(dir, "config.yaml"))
 	ctx, cancel := context.WithTimeout(t.Context(), most)
 	defer cancel()
 	var out, errs bytes.Buffer
@@ -250,7 +279,8 @@ func drive(t *testing.T, s *hostileServer, dir, line string, lives bool) {
 		t.Errorf("%s: it did not end within %s\n%s", line, most, said)
 	}
 	succeeds := slices.ContainsFunc(succeeding, func(command string) bool { return strings.HasPrefix(line, command) })
-	if !lives && (code == 0 && !succeeds || !strings.Contains(said, "hint: ") && !strings.Contains(said, s.Listener.Addr().String())) {
+	says := lives || succeeds && strings.HasPrefix(line, "host list") // which asks only whether the API server is ready
+	if !says && (code == 0 && !succeeds || !strings.Contains(said, "hint: ") && !strings.Contains(said, s.Listener.Addr().String())) {
 		t.Errorf("%s: exit %d, and it does not say what to do\n%s", line, code, said)
 	}
 	shown := strings.ReplaceAll(said, "\r\n", "\n") // which ends a line, too
@@ -269,45 +299,19 @@ func drive(t *testing.T, s *hostileServer, dir, line string, lives bool) {
 	}
 }
 
-// hostileFleet writes a fleet repo and this machine's record of its management cluster, whose API server is s.
-func hostileFleet(s *hostileServer, dir string) error {
-	repo := filepath.Join(dir, "fleet")
-	if err := os.CopyFS(repo, os.DirFS(filepath.Join("..", "..", "examples", "laptop"))); err != nil {
-		return err
+// commandIn writes the fleet of a command line into dir, with s as the API server, and returns the arguments.
+func commandIn(s *hostileServer, big, dir, line string) ([]string, error) {
+	small := filepath.Join("..", "..", "examples")
+	write := func() error { return hostileFleet(s, small, dir, "laptop") }
+	if slices.ContainsFunc(inBigFleet, func(part string) bool { return strings.Contains(line, part) }) {
+		write = func() error { return hostileFleet(s, big, dir, "laptop", "second", "spare") }
 	}
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	raw, err := os.ReadFile(filepath.Join(repo, "fleet.yaml"))
-	if err != nil {
-		return err
+	if err := write(); err != nil {
+		return nil, err
 	}
-	declared := strings.NewReplacer(
-		"  environments:", "  git:\n    url: https://127.0.0.1:1/fleet.git\n  environments:",
-		"type: kind", "type: existing\n      existing:\n        kubeconfig: "+kubeconfig+"\n        context: there",
-	).Replace(string(raw))
-	record, err := json.Marshal(map[string]string{
-		"formatVersion": "1", "name": "laptop", "fleet": "laptop", "repo": repo, "gitURL": "https://127.0.0.1:1/fleet.git",
-		"hostType": "existing", "context": "there", "kubeconfigSource": kubeconfig,
-	})
-	if err != nil {
-		return err
-	}
-	known := filepath.Join(dir, "state", "clusters", "laptop")
-	if err := os.MkdirAll(known, 0o700); err != nil {
-		return err
-	}
-	for name, content := range map[string][]byte{
-		filepath.Join(repo, "fleet.yaml"):    []byte(declared),
-		filepath.Join(known, "cluster.json"): record,
-		filepath.Join(dir, "config.yaml"):    nil,
-	} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{kubeconfig, filepath.Join(known, "kubeconfig"), filepath.Join(known, "workload-kubeconfig")} {
-		if err := clientcmd.WriteToFile(*s.kubeconfig(), name); err != nil {
-			return err
-		}
-	}
-	return os.Mkdir(filepath.Join(dir, "snapshots"), 0o700)
+	there := "--kubeconfig " + filepath.Join(dir, "kubeconfig") + " --context there"
+	args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "THERE", there), "DIR", dir))
+	args = append(args, "--repo", filepath.Join(dir, "fleet"), "--state-dir", filepath.Join(dir, "state"), "--cache-dir",
+		filepath.Join(dir, "cache"), "--config", filepath.Join(dir, "config.yaml"))
+	return args, nil
 }

@@ -32,6 +32,7 @@ type hostileServer struct {
 	*httptest.Server
 	other  *httptest.Server
 	stolen atomic.Int32 // requests to other with the canary
+	asked  atomic.Int64 // requests
 	sent   atomic.Int64 // bytes
 	ran    string       // file that a command in a kubeconfig of the server would write
 }
@@ -60,9 +61,13 @@ func newHostileServer(t *testing.T, answer func(*hostileServer, http.ResponseWri
 	}))
 	t.Cleanup(s.other.Close)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
 		answer(s, &counted{w, &s.sent}, r)
 	}))
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		s.CloseClientConnections() // Close would wait for answers that do not end
+		s.Close()
+	})
 	return s
 }
 

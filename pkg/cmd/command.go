@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
 // options are the options of one command. Flags are bound to their fields. complete checks them together with the arguments, and
@@ -28,7 +30,7 @@ func running[O options](f *factory, o O, run func(ctx context.Context, f *factor
 			f.completed(o)
 			return nil
 		}
-		return run(c.Context(), f, o)
+		return run(progress.WithWaits(c.Context(), f.report().Await), f, o)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
 // The limits of a contact. Two attempts with a pause between them end within eight seconds. So a command without a network reports this
@@ -64,6 +66,7 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	defer progress.Wait(req.Context(), "an answer of "+req.URL.Host)()
 	limit := t.limit
 	for attempt := 1; ; attempt++ {
 		resp, made, err := t.try(req, limit)

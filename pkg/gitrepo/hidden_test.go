@@ -1,6 +1,7 @@
 package gitrepo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -170,5 +172,18 @@ func TestEditOfALink(t *testing.T) {
 			}
 			whole(t, dir)
 		})
+	}
+}
+
+// A deadline that ends git is not a refusal of git: nobody should trust the owner of the folder because of it.
+func TestDeadlineIsNoRefusal(t *testing.T) {
+	sandbox(t, tess)
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	for name, dir := range map[string]string{"repository": setUp{}.make(t), "no repository": t.TempDir()} {
+		err := gitrepo.CheckAuthor(ctx, dir)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, gitrepo.ErrUntrusted) || diag.Hint(err) != "" {
+			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))
+		}
 	}
 }

@@ -34,8 +34,11 @@ func (r *Repo) settings(ctx context.Context) (settings, error) {
 		return r.readSettings()
 	}
 	out, err := r.runGit(ctx, nil, nil, "config", "--null", "--list")
+	if ctx.Err() != nil { // git was ended, and has refused nothing
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, errors.Join(ctx.Err(), r.untrusted(err))
+		return nil, r.untrusted(err)
 	}
 	return listed(string(out)), nil
 }

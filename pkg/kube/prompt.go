@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/await"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/progress"
 )
 
 // prompt is a client whose calls end with their context while the client learns which kinds the API server has. Discovery takes no
@@ -32,6 +33,7 @@ func promptly[T any](ctx context.Context, host string, ask func() (T, error)) (v
 	if err := ctx.Err(); err != nil {
 		return value, notAsked(host, err)
 	}
+	defer progress.Wait(ctx, "an answer of "+host)()
 	value, err = await.Call(ctx, ask)
 	if err != nil && ctx.Err() != nil {
 		return value, notAsked(host, ctx.Err())

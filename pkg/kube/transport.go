@@ -15,6 +15,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
+	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
 const (
@@ -152,10 +154,12 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	late := &lateError{after: r.timeout}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
+	answered := progress.Wait(ctx, "an answer of "+sameorigin.Display(req.URL.Scheme+"://"+req.URL.Host))
 	resp, err := hurried(send(req.WithContext(ctx)))
 	if err != nil {
 		cause := context.Cause(ctx)
 		cancel()
+		answered()
 		if errors.Is(cause, late) {
 			late.busy = r.answered.Load() >= began
 			note(true)
@@ -168,7 +172,9 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		taken.Add(leastPage)
 		resp.Body = &page{resp.Body, taken, r.most}
 	}
-	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, ended: note}
+	resp.Body = &cancelOnClose{
+		ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: func() { cancel(); answered() }, ended: note,
+	}
 	return resp, nil
 }
 

@@ -87,6 +87,10 @@ func runInit(ctx context.Context, s *session.Session) (*InitResult, error) {
 // checkAuthor looks whether git has an author for commits. Init commits minutes later, and a missing author should not fail it then.
 func checkAuthor(ctx context.Context, s *session.Session) error {
 	err := gitrepo.CheckAuthor(ctx, s.Opts.Dir)
+	if ctx.Err() != nil { // earlier questions took all the time, and git has refused nothing
+		return diag.Wrap("commit the fleet repo", steps.TimedOut(ctx, err),
+			"give a longer --timeout; `fleetctl doctor` shows what does not answer")
+	}
 	return diag.Wrap("commit the fleet repo", err, diag.Hint(err))
 }
 

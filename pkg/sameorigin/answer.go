@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -215,7 +216,7 @@ func written(credentials []string) (all []string) {
 	return all
 }
 
-// spellings returns value as it is written in plain text, in a URL, in HTML and in JSON.
+// spellings returns value as it is written in plain text, in a URL, in HTML, in JSON, and in the errors of Go.
 func spellings(value string) []string {
 	var escaped, bare bytes.Buffer
 	encoder := json.NewEncoder(&bare)
@@ -223,8 +224,9 @@ func spellings(value string) []string {
 	_ = encoder.Encode(value)                   //nolint:errchkjson // encoding a string does not fail
 	_ = json.NewEncoder(&escaped).Encode(value) //nolint:errchkjson // the same
 	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
-	for _, quoted := range []string{bare.String(), escaped.String()} {
-		all = append(all, strings.Trim(quoted, "\"\n"))
+	for _, quoted := range []string{bare.String(), escaped.String(), strconv.Quote(value)} {
+		quoted = strings.TrimSuffix(quoted, "\n")
+		all = append(all, quoted[1:len(quoted)-1])
 	}
 	return all
 }

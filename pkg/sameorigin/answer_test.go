@@ -218,6 +218,48 @@ func TestBrokenRefusal(t *testing.T) {
 	}
 }
 
+// Go's transport quotes a header that it cannot parse, and a server may repeat the request there, too.
+func TestBrokenHeadersDoNotRepeatCredentials(t *testing.T) {
+	for name, answer := range map[string]func(got http.Header) string{
+		"header": func(got http.Header) string {
+			return "HTTP/1.1 401 no\r\nWWW-Authenticate: \x00" + got.Get("Authorization") + "\r\n\r\n"
+		},
+		"status": func(got http.Header) string { return got.Get("Authorization") + "\r\n\r\n" },
+		"length": func(got http.Header) string {
+			return "HTTP/1.1 200 OK\r\nContent-Length: " + got.Get("Authorization") + "\r\n\r\n"
+		},
+		"coding": func(got http.Header) string {
+			return "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + got.Get("Authorization") + "\r\n\r\n"
+		},
+	} {
+		home := start(t, true, func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, answer(r.Header))
+			_ = conn.Close()
+		})
+		for way, guard := range guards(t, home) {
+			for _, secret := range []string{"canary-7f3a9c51e2", `canary"\7f3a9c51e2`} {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, home.URL, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+secret)
+				resp, err := guard.RoundTrip(req)
+				if err == nil {
+					_ = resp.Body.Close()
+					t.Errorf("%s, %s: it is taken for an answer", way, name)
+				} else if strings.Contains(err.Error(), "7f3a9c51e2") || !strings.Contains(err.Error(), "***") {
+					t.Errorf("%s, %s: %v", way, name, err)
+				}
+			}
+		}
+	}
+}
+
 // The server also chooses the text of the status.
 func TestStatusWords(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

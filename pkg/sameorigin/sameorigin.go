@@ -180,7 +180,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := g.next.RoundTrip(allowed)
 	if err != nil {
-		return nil, withoutProxyPassword(err)
+		return nil, withoutProxyPassword(withoutSecrets(err, allowed))
 	}
 	if resp, err = screened(allowed, resp); err != nil {
 		return nil, err

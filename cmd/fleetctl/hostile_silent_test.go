@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fleetctl/fleetctl/pkg/cmd"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// firstWord calls back at the first write.
+type firstWord struct {
+	sync.Once
+	said func()
+}
+
+func (f *firstWord) Write(p []byte) (int, error) {
+	f.Do(f.said)
+	return len(p), nil
+}
+
+// TestNoCommandIsSilent drives every command that asks a management cluster at an API server that does not answer. Without a time limit of
+// its own, too, the command tells what it waits for long before it gives up.
+func TestNoCommandIsSilent(t *testing.T) {
+	for _, proxy := range []string{"HTTPS_PROXY", "HTTP_PROXY"} { // no request leaves this machine
+		t.Setenv(proxy, "http://127.0.0.1:1")
+	}
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	const most = 30 * time.Second // a command tells after 5 seconds, and a single request ends after 30
+	limit := regexp.MustCompile(` --timeout \S+`)
+	big := bigFleet(t)
+	var group errgroup.Group
+	for _, line := range askingCommands {
+		s, dir := newHostileServer(t, func(_ *hostileServer, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), t.TempDir()
+		group.Go(func() error {
+			args, err := commandIn(s, big, dir, limit.ReplaceAllString(line, ""))
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), most)
+			defer cancel()
+			word := &firstWord{said: cancel}
+			cmd.Main(ctx, ui.Streams{In: strings.NewReader(""), Out: word, Err: word}, args)
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				t.Errorf("%s: it says nothing for %s", line, most)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+}

@@ -1,0 +1,21 @@
+package progress
+
+import "context"
+
+// Waits hears of each request to a server. what is for a person to read: "an answer of https://…". Call answered when the wait has ended.
+type Waits func(what string) (answered func())
+
+type waitsKey struct{}
+
+// WithWaits returns a context whose requests waits hears of. Clients know this context, and no Reporter.
+func WithWaits(ctx context.Context, waits Waits) context.Context {
+	return context.WithValue(ctx, waitsKey{}, waits)
+}
+
+// Wait tells that a request waits, if somebody wants to hear it. Call answered when the wait has ended.
+func Wait(ctx context.Context, what string) (answered func()) {
+	if waits, ok := ctx.Value(waitsKey{}).(Waits); ok {
+		return waits(what)
+	}
+	return func() {}
+}
