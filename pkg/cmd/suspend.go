@@ -85,6 +85,18 @@ func runPause(ctx context.Context, f *factory, o *pauseOptions) error {
 	return runEdit(ctx, f, o)
 }
 
+// managementToPause returns the management clusters of the fleet repo, or the one that --management, --kubeconfig or --context names.
+func (f *factory) managementToPause(repo *fleetrepo.Repo) ([]string, error) {
+	if f.flags.management == "" && f.flags.kubeconfig == "" && f.flags.context == "" {
+		return repo.ManagementClusterNames(), nil
+	}
+	m, err := repo.Fleet.ManagementCluster(f.flags.management)
+	if err != nil {
+		return nil, err
+	}
+	return []string{m.Name}, nil
+}
+
 func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	repo, err := f.fleetRepo()
 	if err != nil {
@@ -94,17 +106,13 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	if err != nil {
 		return err
 	}
+	names, err := f.managementToPause(repo)
+	if err != nil {
+		return err
+	}
 	done := []management.Switched{}
 	var failed []error
-	if name := f.flags.management; name != "" {
-		if _, err := repo.Fleet.ManagementCluster(name); err != nil {
-			return err
-		}
-	}
-	for _, cluster := range repo.ManagementClusterNames() {
-		if name := f.flags.management; name != "" && name != cluster {
-			continue
-		}
+	for _, cluster := range names {
 		var here []management.FluxObject
 		for _, o := range objects {
 			if o.ManagementCluster == cluster {
