@@ -188,8 +188,8 @@ func hasCA(obj *unstructured.Unstructured) bool {
 const probeName = "fleetctl-dry-run"
 
 // probeCluster returns a Cluster that Cluster API's webhooks admit. It is only for dry runs. The process with the admission webhooks also
-// serves the conversion webhooks, with the same certificate, so they answer too. A conversion itself cannot be probed with an infrastructure
-// kind that does not exist.
+// serves the conversion webhooks, with the same certificate, so they answer too. A conversion itself cannot be probed with an
+// infrastructure kind that does not exist.
 func probeCluster() *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"namespace": metav1.NamespaceDefault, "name": probeName},

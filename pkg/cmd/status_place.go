@@ -45,8 +45,8 @@ func (f *factory) placeOf(target *management.Target) func(context.Context, *kube
 			return nil, err
 		}
 		return &status.Problem{
-			Reason: fmt.Sprintf("TWO OF ITS NAME: the fleet repo says that another cluster has its place (%s: made %s); both make and delete machines",
-				place.Layout.Identity(), other),
+			Reason: fmt.Sprintf("TWO OF ITS NAME: the fleet repo says that another cluster has its place (%s: made %s); "+
+				"both make and delete machines", place.Layout.Identity(), other),
 			Hint: "pull the fleet repo, which may be an old clone; if it still says so, stop this one at once (`" +
 				diag.ShellCommand("fleetctl", "host", "stop", "--management", target.Name) +
 				"`, or scale its providers to 0), and give this machine access to the other one: `fleetctl connect`",

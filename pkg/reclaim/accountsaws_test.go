@@ -27,8 +27,8 @@ const (
 	shutAccount  = "444455556666"
 )
 
-// simulatedAWS answers for several accounts. The access key of a request tells which account is asked: AKIAX is the own one, and a session has
-// the number of its account in its key. Each account has one VPC of the cluster shop, which has the number of the account in its name.
+// simulatedAWS answers for several accounts. The access key of a request tells which account is asked: AKIAX is the own one, and a session
+// has the number of its account in its key. Each account has one VPC of the cluster shop, which has the number of the account in its name.
 type simulatedAWS struct {
 	*httptest.Server
 	// ownIsDenied denies the own credentials all but to assume roles.
@@ -231,10 +231,12 @@ func TestOrphansInAccountsThatCannotBeAsked(t *testing.T) {
 				t.Fatalf("%+v", r)
 			}
 			got := r.AccountsNotAsked[0]
-			if got.Account != one.account || got.Identity != one.identity || !strings.Contains(got.Why, one.why) || !strings.Contains(got.Hint, one.hint) {
+			if got.Account != one.account || got.Identity != one.identity ||
+				!strings.Contains(got.Why, one.why) || !strings.Contains(got.Hint, one.hint) {
 				t.Errorf("%+v", got)
 			}
-			if line := got.String(); !strings.Contains(line, one.account) || !strings.Contains(line, one.identity) || strings.Contains(line, "canary") {
+			if line := got.String(); !strings.Contains(line, one.account) || !strings.Contains(line, one.identity) ||
+				strings.Contains(line, "canary") {
 				t.Errorf("%s", line)
 			}
 		})

@@ -201,7 +201,7 @@ func TestOutsideFindings(t *testing.T) {
 
 // aliases are values that a parser makes a million values of.
 var aliases = func() string {
-	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	text := "a0: &a0 [" + strings.TrimSuffix(strings.Repeat("x, ", 10), ", ") + "]\n"
 	for i := 1; i < 8; i++ {
 		text += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}

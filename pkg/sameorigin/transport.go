@@ -56,8 +56,8 @@ func withoutProxyPassword(err error) error {
 	return &cleaned{text: clean, err: err}
 }
 
-// withoutSecrets removes the credentials of a request from the error of its transport. Go quotes the part of an answer that it cannot parse,
-// and the server may have repeated the request there.
+// withoutSecrets removes the credentials of a request from the error of its transport. Go quotes the part of an answer that it cannot
+// parse, and the server may have repeated the request there.
 func withoutSecrets(err error, req *http.Request) error {
 	text := err.Error()
 	clean := hide(text, secretsOf(req))

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// In a cluster, the webhooks of two clouds give pods the token of their ServiceAccount for the cloud, and the variables by which the cloud's
-// SDK finds the token. No webhook sees a process, so the runner does it for the same labels and annotations.
+// In a cluster, the webhooks of two clouds give pods the token of their ServiceAccount for the cloud, and the variables by which the
+// cloud's SDK finds the token. No webhook sees a process, so the runner does it for the same labels and annotations.
 const (
 	awsRole      = "eks.amazonaws.com/role-arn"
 	awsAudience  = "eks.amazonaws.com/audience"
 	awsSeconds   = "eks.amazonaws.com/token-expiration"
-	awsTokenFile = "AWS_WEB_IDENTITY_TOKEN_FILE"
+	awsTokenFile = "AWS_WEB_IDENTITY_TOKEN_FILE" //nolint:gosec // a variable's name
 
 	azureUse       = "azure.workload.identity/use" // a label of pods
 	azureClient    = "azure.workload.identity/client-id"
@@ -41,7 +41,8 @@ const (
 func (p *planner) webIdentity(ctx context.Context, v *volumes, env map[string]string) error {
 	owner := &corev1.ServiceAccount{}
 	key := types.NamespacedName{Namespace: p.d.Namespace, Name: p.pod.ServiceAccount}
-	if err := p.reader.Get(ctx, key, owner); client.IgnoreNotFound(err) != nil {
+	err := p.reader.Get(ctx, key, owner)
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read ServiceAccount %s/%s: %w", key.Namespace, key.Name, err)
 	}
 	if role := owner.Annotations[awsRole]; role != "" && env["AWS_ROLE_ARN"] == "" && env[awsTokenFile] == "" {

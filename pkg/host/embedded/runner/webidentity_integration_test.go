@@ -56,8 +56,8 @@ func (w *world) annotateAccount(name string, annotations map[string]string) {
 	}
 }
 
-// TestWebIdentity: a process finds the token of its ServiceAccount for AWS and for Azure, as a pod does by the clouds' webhooks. The token is
-// renewed under the process.
+// TestWebIdentity: a process finds the token of its ServiceAccount for AWS and for Azure, as a pod does by the clouds' webhooks. The token
+// is renewed under the process.
 func TestWebIdentity(t *testing.T) {
 	const role = "arn:aws:iam::111122223333:role/controllers"
 	w := newWorld(t)
@@ -119,7 +119,8 @@ func TestWebIdentityOfTheManifest(t *testing.T) {
 		t.Errorf("what the manifest says does not count: %v", has.Env)
 	}
 	file := has.env(azureTokenFile)
-	if _, audiences := w.audiences(file); !slices.Equal(audiences, []string{azureAudience}) || !strings.HasSuffix(file, "/volumes/azure/azure-identity-token") {
+	if _, audiences := w.audiences(file); !slices.Equal(audiences, []string{azureAudience}) ||
+		!strings.HasSuffix(file, "/volumes/azure/azure-identity-token") {
 		t.Errorf("%s is for %v", file, audiences)
 	}
 }
