@@ -5,7 +5,7 @@
 #
 # While fewer than WANT GiB are free, it removes what nobody misses: temporary folders that interrupted tests left more than six hours ago,
 # then everything in Go's build cache that no build has used for a day (`go` itself waits five days). With fewer than NEED GiB after that,
-# it fails and says what takes the room.
+# it removes what no build has used for 12, 6 or 3 hours. If that is not enough, it fails and says what takes the room.
 set -euo pipefail
 
 want=$1 need=$2
@@ -34,9 +34,20 @@ before=$(free)
 if ((before < want)); then
   leftovers -exec rm -rf --one-file-system {} + || : # what is still mounted or was just removed stays
 fi
-if (($(free) < want)) && [[ -d $builds ]]; then
-  find "$builds" -mindepth 2 -maxdepth 2 -type f \( -name '*-a' -o -name '*-d' \) -mtime +0 -delete
+# forget_builds HOURS removes what no build has used for so long. Go notes a use when the last one is more than an hour ago.
+forget_builds() {
+  [[ ! -d $builds ]] ||
+    find "$builds" -mindepth 2 -maxdepth 2 -type f \( -name '*-a' -o -name '*-d' \) -mmin "+$(($1 * 60))" -delete
+}
+
+if (($(free) < want)); then
+  forget_builds 24
 fi
+for hours in 12 6 3; do
+  if (($(free) < need)); then
+    forget_builds "$hours"
+  fi
+done
 after=$(free)
 echo "$after GiB are free; $before were before old builds and leftovers were looked at"
 if ((after < need)); then
