@@ -324,7 +324,7 @@ func (f *fleet) status(more ...string) (status, int) {
 // sleeps a multiple of what a check takes, because most of them run fleetctl: on a busy machine they would be a good part of the load.
 func eventually(t *testing.T, what string, limit time.Duration, check func() string) {
 	t.Helper()
-	const slow, least, most = 3, 500 * time.Millisecond, 6 * time.Second // a check that takes long is on a machine that is busy enough
+	const slow, least, most = 3, 500 * time.Millisecond, 10 * time.Second // a check that takes long is on a machine that is busy enough
 	begin, told := time.Now(), time.Now()
 	for {
 		asked := time.Now()
