@@ -29,11 +29,11 @@ const chartsDir = "charts"
 // chartMediaType is the media type of the layer with a chart's archive, as `helm push` writes it.
 const chartMediaType = types.MediaType("application/vnd.cncf.helm.chart.content.v1.tar+gzip")
 
-// The limits of a chart, in bytes.
-const (
-	maxChart     = 64 << 20
-	maxChartFile = 1 << 20 // Chart.yaml
-)
+// MaxChart bounds the archive of a chart, in bytes.
+const MaxChart = 64 << 20
+
+// maxChartFile bounds Chart.yaml, in bytes.
+const maxChartFile = 1 << 20
 
 const chartHint = "give the archive of a Helm chart (`helm package` or `helm pull` makes one), or oci://registry/path:version"
 
@@ -57,7 +57,7 @@ func readChartFile(source string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readLimited(f, maxChart)
+	return readLimited(f, MaxChart)
 }
 
 // pullChart pulls a chart as `helm pull` does, with the credentials of docker or podman.
@@ -87,7 +87,7 @@ func pullChart(ctx context.Context, ref string) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return readLimited(r, maxChart)
+	return readLimited(r, MaxChart)
 }
 
 // chartName and chartVersion match the names and versions that Helm accepts. Both are safe as parts of a file name.
@@ -121,7 +121,7 @@ func chartYAML(archive []byte) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("it is not a Helm chart: no gzip archive")
 	}
-	in := tar.NewReader(&budgetReader{r: z, left: maxChart})
+	in := tar.NewReader(&budgetReader{r: z, left: MaxChart})
 	for {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {

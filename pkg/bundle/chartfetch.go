@@ -134,7 +134,7 @@ func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		archive, err := get(ctx, at, maxChart)
+		archive, err := get(ctx, at, MaxChart)
 		sum := sha256.Sum256(archive)
 		if err == nil && v.Digest != "" && strings.TrimPrefix(v.Digest, "sha256:") != hex.EncodeToString(sum[:]) {
 			err = fmt.Errorf("%s does not have the checksum of the index", sameorigin.Display(at.String()))
@@ -212,7 +212,7 @@ func (c *Chart) Unpack(dir string) error {
 	if err != nil {
 		return err
 	}
-	in := tar.NewReader(&budgetReader{r: z, left: maxChart})
+	in := tar.NewReader(&budgetReader{r: z, left: MaxChart})
 	for range maxChartFiles {
 		h, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -225,7 +225,7 @@ func (c *Chart) Unpack(dir string) error {
 		if h.Typeflag != tar.TypeReg || !ok || !fs.ValidPath(name) || slices.Contains(strings.Split(name, "/"), "..") {
 			continue
 		}
-		content, err := readLimited(in, maxChart)
+		content, err := readLimited(in, MaxChart)
 		if err == nil {
 			err = root.MkdirAll(path.Dir(name), 0o700)
 		}

@@ -78,7 +78,7 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 // repo it is the one that this machine remembers.
 func (f *factory) allTargets() ([]*management.Target, error) {
 	repo, err := f.fleetRepo()
-	if f.flags.management != "" || f.flags.kubeconfig != "" || f.flags.context != "" || errors.Is(err, fs.ErrNotExist) {
+	if f.flags.nameOne() || errors.Is(err, fs.ErrNotExist) {
 		target, err := f.declaredTarget()
 		if err != nil {
 			return nil, err

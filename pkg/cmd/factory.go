@@ -55,6 +55,11 @@ type globalFlags struct {
 	noColor, quiet, verbose bool
 }
 
+// nameOne tells whether the flags name one management cluster.
+func (f *globalFlags) nameOne() bool {
+	return f.management != "" || f.kubeconfig != "" || f.context != ""
+}
+
 // cleanUpTime is the grace of a command that, when interrupted, removes what it has made or restores what it has
 // changed. On a busy machine this takes longer than the usual grace. The user can interrupt a second time to end at
 // once.

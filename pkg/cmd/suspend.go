@@ -87,7 +87,7 @@ func runPause(ctx context.Context, f *factory, o *pauseOptions) error {
 
 // managementToPause returns the management clusters of the fleet repo, or the one that --management, --kubeconfig or --context names.
 func (f *factory) managementToPause(repo *fleetrepo.Repo) ([]string, error) {
-	if f.flags.management == "" && f.flags.kubeconfig == "" && f.flags.context == "" {
+	if !f.flags.nameOne() {
 		return repo.ManagementClusterNames(), nil
 	}
 	m, err := repo.Fleet.ManagementCluster(f.flags.management)

@@ -12,9 +12,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxChart bounds the archive of a chart that is read from the cache, in bytes.
-const maxChart = 64 << 20
-
 // Charts keeps the archives of features' charts by their digests, so that they are fetched once. The zero value keeps nothing.
 type Charts struct{ Dir string }
 
@@ -31,7 +28,7 @@ func (c Charts) Kept(sha256 string) []byte {
 	if raw, err := hex.DecodeString(sha256); c.Dir == "" || err != nil || len(raw) == 0 { // it becomes the name of a file
 		return nil
 	}
-	content, err := within.ReadFile(c.Dir, sha256+".tgz", maxChart)
+	content, err := within.ReadFile(c.Dir, sha256+".tgz", bundle.MaxChart)
 	if err != nil || Digest(content) != sha256 {
 		return nil
 	}

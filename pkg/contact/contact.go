@@ -66,7 +66,7 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	defer progress.Wait(req.Context(), "an answer of "+req.URL.Host)()
+	defer progress.Wait(req.Context(), func() string { return "an answer of " + req.URL.Host })()
 	limit := t.limit
 	for attempt := 1; ; attempt++ {
 		resp, made, err := t.try(req, limit)

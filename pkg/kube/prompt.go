@@ -33,7 +33,7 @@ func promptly[T any](ctx context.Context, host string, ask func() (T, error)) (v
 	if err := ctx.Err(); err != nil {
 		return value, notAsked(host, err)
 	}
-	defer progress.Wait(ctx, "an answer of "+host)()
+	defer progress.Wait(ctx, func() string { return "an answer of " + host })()
 	value, err = await.Call(ctx, ask)
 	if err != nil && ctx.Err() != nil {
 		return value, notAsked(host, ctx.Err())

@@ -154,7 +154,7 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	late := &lateError{after: r.timeout}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), r.timeout, late)
-	answered := progress.Wait(ctx, "an answer of "+sameorigin.Display(req.URL.Scheme+"://"+req.URL.Host))
+	answered := progress.Wait(ctx, func() string { return "an answer of " + sameorigin.Display(req.URL.Scheme+"://"+req.URL.Host) })
 	resp, err := hurried(send(req.WithContext(ctx)))
 	if err != nil {
 		cause := context.Cause(ctx)

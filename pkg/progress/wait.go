@@ -2,8 +2,9 @@ package progress
 
 import "context"
 
-// Waits hears of each request to a server. what is for a person to read: "an answer of https://…". Call answered when the wait has ended.
-type Waits func(what string) (answered func())
+// Waits hears of each request to a server. what returns for what the request waits, for a person to read: "an answer of https://…". Few
+// requests wait long enough for anyone to ask. Call answered when the wait has ended.
+type Waits func(what func() string) (answered func())
 
 type waitsKey struct{}
 
@@ -13,7 +14,7 @@ func WithWaits(ctx context.Context, waits Waits) context.Context {
 }
 
 // Wait tells that a request waits, if somebody wants to hear it. Call answered when the wait has ended.
-func Wait(ctx context.Context, what string) (answered func()) {
+func Wait(ctx context.Context, what func() string) (answered func()) {
 	if waits, ok := ctx.Value(waitsKey{}).(Waits); ok {
 		return waits(what)
 	}

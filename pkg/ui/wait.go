@@ -12,7 +12,7 @@ const patience = 5 * time.Second
 
 // Await shows that the command waits for something, if the wait is long and no step tells what the command does. Call answered when the
 // wait has ended: it is no event of the result.
-func (r *Reporter) Await(what string) (answered func()) {
+func (r *Reporter) Await(what func() string) (answered func()) {
 	var shown *step
 	timer := time.AfterFunc(patience, func() {
 		r.mu.Lock()
@@ -25,7 +25,7 @@ func (r *Reporter) Await(what string) (answered func()) {
 		if len(r.active) > 0 {
 			return
 		}
-		shown = &step{reporter: r, name: "wait for " + what, start: time.Now().Add(-patience), told: time.Now()}
+		shown = &step{reporter: r, name: "wait for " + what(), start: time.Now().Add(-patience), told: time.Now()}
 		r.active = append(r.active, shown)
 		if !r.live {
 			r.line(paint(r.color, plain.Dim, "…"), shown.name, "")

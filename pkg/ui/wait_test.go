@@ -12,22 +12,22 @@ func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		r := NewReporter(Streams{Err: &out}, false)
-		quick := r.Await("a quick answer")
+		quick := r.Await(said("a quick answer"))
 		time.Sleep(4 * time.Second)
 		quick()
-		slow := r.Await("an answer of https://slow\x1b[2J")
+		slow := r.Await(said("an answer of https://slow\x1b[2J"))
 		time.Sleep(time.Second)
-		also := r.Await("another answer")
+		also := r.Await(said("another answer"))
 		time.Sleep(20 * time.Second)
 		slow()
 		slow()
 		also()
 		step := r.Start("make it")
-		hidden := r.Await("an answer of a step")
+		hidden := r.Await(said("an answer of a step"))
 		time.Sleep(6 * time.Second)
 		step.Done()
 		hidden()
-		late := r.Await("an answer after the end")
+		late := r.Await(said("an answer after the end"))
 		r.Close()
 		time.Sleep(6 * time.Second)
 		late()
@@ -50,7 +50,7 @@ func TestAwaitLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		r := NewReporter(Streams{Err: &out, ErrSmart: true}, false)
-		answered := r.Await("an answer")
+		answered := r.Await(said("an answer"))
 		time.Sleep(6 * time.Second)
 		if !strings.Contains(out.String(), "wait for an answer  5.") {
 			t.Errorf("it shows %q", out.String())
@@ -64,3 +64,5 @@ func TestAwaitLive(t *testing.T) {
 		r.Close()
 	})
 }
+
+func said(what string) func() string { return func() string { return what } }

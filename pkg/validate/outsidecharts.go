@@ -21,7 +21,8 @@ import (
 // callChart is the question of the confined process for the archive of a feature's chart.
 const callChart = "chart"
 
-// maxArchive bounds the archive of a chart that is rendered, in bytes. Large charts have some 2 MiB.
+// maxArchive bounds the archive of a chart that is rendered, in bytes: the answer to the worker is one message, which must not be longer
+// than a frame (see package confine). Large charts have some 2 MiB.
 const maxArchive = 32 << 20
 
 // NotRendered is a feature's chart that was not rendered, because it is not on this machine.

@@ -43,24 +43,21 @@ func (v *validator) lockedFeatures(features []LockedFeature) {
 
 // FindFeature returns the entry of this feature with the same chart and version, or nil. l may be nil.
 func (l *Lock) FindFeature(wanted LockedFeature) *LockedFeature {
-	if l == nil {
-		return nil
-	}
-	i := slices.IndexFunc(l.Features, func(f LockedFeature) bool {
+	return l.findFeature(func(f LockedFeature) bool {
 		return f.Name == wanted.Name && f.Chart == wanted.Chart && f.Version == wanted.Version
 	})
-	if i < 0 {
-		return nil
-	}
-	return &l.Features[i]
 }
 
 // FindChart returns an entry with this chart, this version and a digest, or nil. l may be nil.
 func (l *Lock) FindChart(chart, version string) *LockedFeature {
+	return l.findFeature(func(f LockedFeature) bool { return f.Chart == chart && f.Version == version && f.SHA256 != "" })
+}
+
+func (l *Lock) findFeature(wanted func(LockedFeature) bool) *LockedFeature {
 	if l == nil {
 		return nil
 	}
-	i := slices.IndexFunc(l.Features, func(f LockedFeature) bool { return f.Chart == chart && f.Version == version && f.SHA256 != "" })
+	i := slices.IndexFunc(l.Features, wanted)
 	if i < 0 {
 		return nil
 	}

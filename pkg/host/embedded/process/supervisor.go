@@ -35,9 +35,9 @@ type Status struct {
 	NextStart time.Time
 }
 
-// SupervisorOptions of Supervise. A zero value means what the kubelet does with ReduceDefaultCrashLoopBackOffDecay (KEP-4603): a pause of 1
-// s that doubles up to 1 min, and starts anew after 10 min. Before, pauses grew up to 5 min: on a busy machine, a webhook's server that had
-// lost its lease several times stayed away that long, and everything else waited for it.
+// SupervisorOptions of Supervise. A zero value means what the kubelet does with ReduceDefaultCrashLoopBackOffDecay (KEP-4603): a pause of
+// one second that doubles up to one minute, and starts anew after 10 minutes. The kubelet's older limit of 5 minutes is too long here: on a
+// busy machine, the server of a webhook loses its lease now and then, and everything that it judges waits for its next start.
 type SupervisorOptions struct {
 	// BackOff is the pause before the first restart. Each further restart doubles the pause.
 	BackOff time.Duration
