@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == confine.Argument { // a test that calls cmd.Main itself has this program render
 		main()
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(alone{m}, map[string]func(){
 		"fleetctl": main,
 		"ssh":      func() { os.Exit(gittest.SSHClient(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, // not every machine has one
 		// What an embedded host would run says its version, and no more.
@@ -28,6 +28,27 @@ func TestMain(m *testing.M) {
 		"kube-apiserver":          func() { fmt.Println("Kubernetes v1.36.2") },
 		"kube-controller-manager": func() { fmt.Println("Kubernetes v1.36.2") },
 	})
+}
+
+// alone runs tests that call cmd.Main themselves: their requests leave this machine for nothing, and they see no cluster of the user's. The
+// environment is the same for all of them, so that they run side by side.
+type alone struct{ tests testscript.TestingM }
+
+// Run implements testscript.TestingM.
+func (a alone) Run() int {
+	empty, err := os.MkdirTemp("", "fleetctl-test-*")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(empty)
+	for name, value := range map[string]string{
+		"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "NO_PROXY": "", "KUBECONFIG": filepath.Join(empty, "none"),
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return a.tests.Run()
 }
 
 // TestScripts drives the real program. No script may reach a container engine, a cluster or the user's own files: PATH holds
