@@ -91,8 +91,8 @@ func (w *worktree) close() { _ = w.root.Close() } // a handle of a folder, so an
 // maxOnDisk bounds the bytes of a file on disk, of which a commit may have a smaller form, such as Git LFS's.
 const maxOnDisk = 1 << 30
 
-// read returns the content of a file on disk, of no more than maxOnDisk bytes. For a pipe and the like, on which a reader would hang, the error matches
-// within.ErrNotRegular.
+// read returns the content of a file on disk, of no more than maxOnDisk bytes. For a pipe and the like, on which a reader would hang, the
+// error matches within.ErrNotRegular.
 func (w *worktree) read(name string) ([]byte, error) {
 	return within.Read(w.root, filepath.ToSlash(name), maxOnDisk)
 }

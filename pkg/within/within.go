@@ -111,8 +111,8 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	return readTo(f, name, most)
 }
 
-// Start returns the first most bytes of what ReadFile returns. It is for who refuses a large file in words of its own, and asks for one byte
-// more than it takes, and for who needs no whole file.
+// Start returns the first most bytes of what ReadFile returns. It is for who refuses a large file in words of its own, and asks for one
+// byte more than it takes, and for who needs no whole file.
 func Start(dir, name string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
