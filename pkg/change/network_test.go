@@ -20,9 +20,9 @@ func TestReadLargeManifests(t *testing.T) {
 		refused string
 		want    int
 	}{
-		"a manifest at the limit":              {files: map[string]string{"a.yaml": large(object)[:maxManifest]}, want: 1},
-		"a manifest":                           {files: map[string]string{"a.yaml": large(object)}, refused: "a.yaml"},
-		"a file beside manifests":              {files: map[string]string{"a.yaml": object, "picture.png": large("")}, want: 1},
+		"a manifest at the limit": {files: map[string]string{"a.yaml": large(object)[:maxManifest]}, want: 1},
+		"a manifest":              {files: map[string]string{"a.yaml": large(object)}, refused: "a.yaml"},
+		"a file beside manifests": {files: map[string]string{"a.yaml": object, "picture.png": large("")}, want: 1},
 		"a file that a kustomization may name": {
 			files: map[string]string{"kustomization.yaml": "resources: []\n", "program": large("")}, refused: "program",
 		},
