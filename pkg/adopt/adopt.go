@@ -144,11 +144,16 @@ func (r *Report) Commit(ctx context.Context) error {
 // mostProblems is how many of the things that could not be followed an error names.
 const mostProblems = 5
 
-// hiding are the problems that may hide clusters: what keeps a folder from being built, and not the doubts.
+// hiding are the problems that may hide clusters: what keeps a folder from being built, and submodules, but not the doubts.
 func (r *Report) hiding() error {
-	all := slices.DeleteFunc(slices.Clone(r.Problems), func(f diag.Finding) bool { return f.Severity != diag.SeverityError })
-	if len(all) <= mostProblems {
-		return all.Err()
+	all := slices.DeleteFunc(slices.Clone(r.Problems), func(f diag.Finding) bool {
+		return f.Severity != diag.SeverityError && f.Rule != render.RuleSubmodule
+	})
+	switch {
+	case len(all) == 0:
+		return nil
+	case len(all) <= mostProblems:
+		return all
 	}
 	return fmt.Errorf("%w\n  and %d more", all[:mostProblems], len(all)-mostProblems)
 }
@@ -174,7 +179,7 @@ func look(ctx context.Context, q question) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{
-		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: result.Findings,
+		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: slices.Concat(result.Findings, render.Submodules(files, result.Kustomizations)),
 		Providers: providersIn(result.Objects),
 	}
 	for _, root := range roots.In(files) {

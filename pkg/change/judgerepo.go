@@ -212,7 +212,7 @@ func copyEntry(from, to string, e entry) error {
 	case os.Link(source, target) == nil:
 		return nil
 	}
-	content, err := within.ReadFile(from, e.path, maxJudged)
+	content, err := within.Start(from, e.path, maxJudged)
 	if err != nil {
 		return err
 	}

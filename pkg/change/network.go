@@ -20,8 +20,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxManifest bounds how much of a file is read. A larger file is cut, and then refused as too large.
-const maxManifest = 8<<20 + 1
+// maxManifest bounds how much of a file is read. validate refuses a larger file.
+const maxManifest = 8 << 20
 
 // ReadManifests reads the files for the folder of an add-on called name: a file, the YAML files below a folder, or with "-" standard
 // input. If the folder has a kustomization.yaml, it reads all files, because that may refer to any. The paths of the result are relative
@@ -29,7 +29,8 @@ const maxManifest = 8<<20 + 1
 func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) {
 	switch {
 	case from == "-":
-		return readManifest(stdin, name+".yaml")
+		content, err := within.All(stdin, "standard input", maxManifest)
+		return oneManifest(content, err, name+".yaml")
 	case strings.Contains(from, "://"):
 		return nil, diag.Usage(fmt.Sprintf("`%s | %s`, and check the output", diag.ShellCommand("curl", "-fsSL", from), addFromStdin(name)),
 			"--from takes a file, a folder or -")
@@ -41,11 +42,6 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	if info.IsDir() {
 		return readManifestFolder(from, name)
 	}
-	file, err := os.Open(filepath.Clean(from))
-	if err != nil {
-		return nil, diag.Wrap("read the manifests", err, "")
-	}
-	defer file.Close()
 	short := filepath.Base(from)
 	switch {
 	case slices.Contains(layout.KustomizationNames(), short):
@@ -53,13 +49,14 @@ func ReadManifests(from, name string, stdin io.Reader) ([]manifest.File, error) 
 	case !isManifest(short):
 		short = name + ".yaml"
 	}
-	return readManifest(file, short)
+	content, err := within.Given(from, maxManifest)
+	return oneManifest(content, err, short)
 }
 
-func readManifest(from io.Reader, name string) ([]manifest.File, error) {
-	content, err := io.ReadAll(io.LimitReader(from, maxManifest))
+// oneManifest is the file called name with the content that was read, or not.
+func oneManifest(content []byte, err error, name string) ([]manifest.File, error) {
 	if err != nil {
-		return nil, fmt.Errorf("read the manifests: %w", err)
+		return nil, diag.Wrap("read the manifests", err, tooLargeHint(err))
 	}
 	if len(strings.TrimSpace(string(content))) == 0 {
 		return nil, diag.Usage("", "read the manifests: there are none")
@@ -68,9 +65,9 @@ func readManifest(from io.Reader, name string) ([]manifest.File, error) {
 }
 
 func readManifestFolder(from, name string) ([]manifest.File, error) {
-	all, err := readFolder(from)
+	all, large, err := readFolder(from)
 	if err != nil {
-		return nil, diag.Wrap("read the manifests", err, "")
+		return nil, diag.Wrap("read the manifests", err, tooLargeHint(err))
 	}
 	own := false
 	for i, f := range all {
@@ -83,6 +80,9 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 			own, all[i].Path = true, "kustomization.yaml"
 		}
 	}
+	if own && large != nil { // the kustomization.yaml may refer to it
+		return nil, diag.Wrap("read the manifests", large, tooLargeHint(large))
+	}
 	if !own {
 		all = slices.DeleteFunc(all, func(f manifest.File) bool { return !isManifest(f.Path) })
 	}
@@ -92,17 +92,17 @@ func readManifestFolder(from, name string) ([]manifest.File, error) {
 	return all, nil
 }
 
-// readFolder reads the files below a folder, except for names that begin with a dot. A missing folder has no files.
-func readFolder(dir string) ([]manifest.File, error) {
+// readFolder reads the files below a folder, except for names that begin with a dot. A missing folder has no files. A manifest that is too
+// large is an error. A too large file of another kind is left out, and large says so.
+func readFolder(dir string) (all []manifest.File, large, err error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer root.Close()
-	var all []manifest.File
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -112,16 +112,23 @@ func readFolder(dir string) ([]manifest.File, error) {
 		case strings.HasPrefix(entry.Name(), ".") || !entry.Type().IsRegular():
 			return nil
 		}
-		file, err := within.Open(root, name)
-		if err != nil {
-			return err
+		content, err := within.Read(root, name, maxManifest)
+		if errors.Is(err, within.ErrTooLarge) && !isManifest(name) {
+			large = err
+			return nil
 		}
-		defer file.Close()
-		content, err := io.ReadAll(io.LimitReader(file, maxManifest))
 		all = append(all, manifest.File{Path: name, Content: content})
 		return err
 	})
-	return all, err
+	return all, large, err
+}
+
+// tooLargeHint is the hint for a file that is larger than what is read of it; none for another error.
+func tooLargeHint(err error) string {
+	if !errors.Is(err, within.ErrTooLarge) {
+		return ""
+	}
+	return "split it into several files, or keep it out of the fleet repo"
 }
 
 func isManifest(name string) bool { return slices.Contains([]string{".yaml", ".yml"}, path.Ext(name)) }
@@ -129,7 +136,7 @@ func isManifest(name string) bool { return slices.Contains([]string{".yaml", ".y
 // judgeAddon checks a folder of manifests after an edit. Manifests that no cluster would accept are an error. judgeAddon adds a note for
 // manifests that cannot be judged.
 func judgeAddon(ctx context.Context, repo *fleetrepo.Repo, e *fleetrepo.Edit, folder string) error {
-	there, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(folder)))
+	there, _, err := readFolder(filepath.Join(repo.Dir, filepath.FromSlash(folder)))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", folder, err)
 	}

@@ -3,8 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // clusterAddOptions are the flags of cluster add.
@@ -123,17 +122,18 @@ func (o *clusterAddOptions) askValues(f *factory, repo *fleetrepo.Repo) error {
 	return nil
 }
 
-// readInput reads the file that a flag names, or standard input for -. It cuts a large input just above the limit of its reader, who then
-// refuses it.
+// readInput reads the file that a flag names, or standard input for -.
 func readInput(f *factory, name, what, flag string) ([]byte, error) {
-	const most = 1 << 20
+	var content []byte
+	var err error
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(f.streams.In, most))
+		content, err = within.All(f.streams.In, "standard input", within.MostNamed)
+	} else {
+		content, err = within.Given(filepath.Clean(name), within.MostNamed)
 	}
-	file, err := os.Open(filepath.Clean(name))
-	if err != nil {
-		return nil, diag.Wrap("read "+what, err, "give "+flag+" a file that you can read")
+	hint := "give " + flag + " a file that you can read"
+	if errors.Is(err, within.ErrTooLarge) {
+		hint = "give " + flag + " a smaller file"
 	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, most))
+	return content, diag.Wrap("read "+what, err, hint)
 }

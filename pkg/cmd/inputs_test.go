@@ -1,10 +1,15 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // A token is what a server has given out: one line of plain text. Anything else is refused before it is sent anywhere, and no error quotes
@@ -71,4 +76,31 @@ func TestReadToken(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
+}
+
+// A file that a flag names, and standard input, are read whole or not at all: a part of a value would be encrypted and committed.
+func TestReadInput(t *testing.T) {
+	const most = 1 << 20
+	for name, size := range map[string]int{"at the limit": most, "beyond it": most + 1} {
+		t.Run(name, func(t *testing.T) {
+			content := strings.Repeat("x", size)
+			file := filepath.Join(t.TempDir(), "value")
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f := &factory{streams: ui.Streams{In: strings.NewReader(content)}}
+			for _, from := range []string{file, "-"} {
+				got, err := readInput(f, from, "a value of the Secret", "--from-file")
+				if refused := errors.Is(err, within.ErrTooLarge); refused != (size > most) || refused != (err != nil) {
+					t.Errorf("from %s: error %v", from, err)
+				}
+				if err == nil && string(got) != content {
+					t.Errorf("from %s: %d bytes", from, len(got))
+				}
+				if err != nil && (len(got) > 0 || !strings.Contains(err.Error(), "1 MiB") || diag.Hint(err) != "give --from-file a smaller file") {
+					t.Errorf("from %s: %d bytes, %v with the hint %q", from, len(got), err, diag.Hint(err))
+				}
+			}
+		})
+	}
 }

@@ -155,7 +155,7 @@ func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
 	if err != nil {
 		return err
 	}
-	if have, err := within.ReadFile(r.Dir, v1alpha1.LockFileName, int64(len(content))+1); err == nil && bytes.Equal(have, content) {
+	if have, err := within.ReadFile(r.Dir, v1alpha1.LockFileName, int64(len(content))); err == nil && bytes.Equal(have, content) {
 		return nil
 	}
 	e.Changes.Write(manifest.File{Path: v1alpha1.LockFileName, Content: content})

@@ -119,7 +119,7 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 	if dir == workTree {
 		return Open(dir)
 	}
-	content, err := within.ReadFile(dir, v1alpha1.FileName, within.MostNamed) // Decode refuses a file of half this size
+	content, err := within.Start(dir, v1alpha1.FileName, within.MostNamed) // Decode refuses a file of half this size
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, diag.Errorf("commit it first, as you want it: git add "+v1alpha1.FileName+"; git commit",
 			"%s is not committed", v1alpha1.FileName)
@@ -135,11 +135,7 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 
 // read returns the file at a slash-separated path of the repo. A file larger than most is an error.
 func (r *Repo) read(name string) ([]byte, error) {
-	content, err := within.ReadFile(r.Dir, name, yamledit.MaxBytes+1)
-	if err == nil && len(content) > yamledit.MaxBytes {
-		err = fmt.Errorf("%s is larger than %d KiB", name, yamledit.MaxBytes>>10)
-	}
-	return content, err
+	return within.ReadFile(r.Dir, name, yamledit.MaxBytes)
 }
 
 // folders lists the folders in a folder of the repo; none if the folder is missing.

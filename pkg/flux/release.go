@@ -120,13 +120,10 @@ func copyBase(to, released string, opts ComponentsOptions) error {
 		names = append(names, c+".yaml")
 	}
 	for _, name := range names {
-		content, err := within.ReadFile(released, name, maxManifest+1)
+		content, err := within.ReadFile(released, name, maxManifest)
 		if errors.Is(err, os.ErrNotExist) {
 			return diag.Errorf("choose a bundle that was made for these components, or none to download them",
 				"flux manifests lack %s (looked in %s)", name, released)
-		}
-		if err == nil && len(content) > maxManifest {
-			err = fmt.Errorf("%s is larger than %d MiB", name, maxManifest>>20)
 		}
 		if err != nil {
 			return fmt.Errorf("read flux manifests: %w", err)

@@ -141,7 +141,7 @@ func (r *Repo) tree(ctx context.Context, w *worktree, base plumbing.Hash, change
 			was, err = readBlob(r.git.Storer, e.Hash)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return plumbing.ZeroHash, err
+			return plumbing.ZeroHash, fmt.Errorf("read %s: %w", c.Path, err)
 		}
 		if converted[i].Content, err = w.conv.FromEdit(ctx, c.Path, c.Content, was); err != nil {
 			return plumbing.ZeroHash, err

@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,7 +41,8 @@ func (b blobs) Read(hash plumbing.Hash) ([]byte, error) { return readBlob(b.stor
 
 func (b blobs) Wrote(hash plumbing.Hash) { owe(b.store, hash) }
 
-// readBlob returns the content of a file in the object store; nil for the zero hash.
+// readBlob returns the content of a file in the object store; nil for the zero hash. The error for a file that is larger than any that
+// fleetctl fetches matches within.ErrTooLarge.
 func readBlob(store storage.Storer, hash plumbing.Hash) ([]byte, error) {
 	if hash.IsZero() {
 		return nil, nil
@@ -55,10 +55,7 @@ func readBlob(store storage.Storer, hash plumbing.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := io.ReadAll(reader)
-	if read == nil {
-		read = []byte{}
-	}
+	read, err := within.All(reader, "the object "+hash.String(), int64(maxObject)) // which may say another size of itself
 	return read, errors.Join(err, reader.Close())
 }
 

@@ -81,16 +81,7 @@ func (t *treeFS) tree(hash plumbing.Hash) (map[string]object.TreeEntry, error) {
 func (t *treeFS) blob(hash plumbing.Hash) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b, err := object.GetBlob(t.store, hash)
-	if err != nil {
-		return nil, here(err)
-	}
-	reader, err := b.Reader()
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(reader)
-	return content, errors.Join(err, reader.Close())
+	return readBlob(t.store, hash)
 }
 
 func (t *treeFS) find(op, name string) (object.TreeEntry, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/storage"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 )
@@ -46,8 +45,7 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 		return fmt.Errorf("%w: %d objects, and at most %d are taken", contact.ErrTooLarge, n, maxObjects)
 	}
 	most := maxInMemory
-	files, ok := store.(*filesystem.Storage)
-	if ok {
+	if _, ok := store.(diskStore); ok {
 		most = maxUnfolded
 	}
 	pack = io.MultiReader(bytes.NewReader(header), pack)
@@ -71,10 +69,8 @@ func receivePack(store storage.Storer, pack io.Reader) error {
 	if errors.Is(why, contact.ErrTooLarge) {
 		err = why // the cause, instead of an error about the incomplete pack
 	}
-	if ok {
-		if disk, ok := files.Filesystem().(*durable); ok {
-			err = errors.Join(err, disk.dropTemps())
-		}
+	if disk := diskOf(store); disk != nil {
+		err = errors.Join(err, disk.dropTemps())
 	}
 	return err
 }

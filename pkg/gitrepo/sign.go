@@ -139,7 +139,7 @@ func signObject(ctx context.Context, s *signer, object encoder) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	payload, err := io.ReadAll(reader)
+	payload, err := io.ReadAll(reader) // it is in memory: fleetctl has written it
 	if err := errors.Join(err, reader.Close()); err != nil {
 		return "", err
 	}

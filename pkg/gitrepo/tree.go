@@ -9,11 +9,11 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -303,9 +303,12 @@ func owe(store storage.Storer, hash plumbing.Hash) {
 	}
 }
 
+// diskStore is a store whose files are in a folder.
+type diskStore interface{ Filesystem() billy.Filesystem }
+
 // diskOf returns the folder of a store; nil if the store is in memory.
 func diskOf(store storage.Storer) *durable {
-	if s, ok := store.(*filesystem.Storage); ok {
+	if s, ok := store.(diskStore); ok {
 		if disk, ok := s.Filesystem().(*durable); ok {
 			return disk
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // asideDir is the folder in which a file is written before it is renamed into its place. It is in the folder that linked working trees
@@ -201,7 +202,7 @@ func (f *wholeFile) read(flag int) error {
 	old, err := f.in.Open(f.name)
 	switch {
 	case err == nil:
-		f.content, err = io.ReadAll(old)
+		f.content, err = within.All(old, f.in.path(f.name), int64(maxRefs)) // as much as a server may have
 		if err = errors.Join(err, old.Close()); err != nil {
 			return err
 		}

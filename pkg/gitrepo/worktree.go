@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -88,10 +88,13 @@ func (r *Repo) hasFilesHere(all settings) error {
 
 func (w *worktree) close() { _ = w.root.Close() } // a handle of a folder, so an error does not matter
 
-// read returns the content of a file on disk. For a pipe and the like, on which a reader would hang, the error matches
-// within.ErrNotRegular.
+// maxOnDisk bounds the bytes of a file on disk, of which a commit may have a smaller form, such as Git LFS's.
+const maxOnDisk = 1 << 30
+
+// read returns the content of a file on disk, of no more than maxOnDisk bytes. For a pipe and the like, on which a reader would hang, the
+// error matches within.ErrNotRegular.
 func (w *worktree) read(name string) ([]byte, error) {
-	return within.Read(w.root, filepath.ToSlash(name), math.MaxInt64)
+	return within.Read(w.root, filepath.ToSlash(name), maxOnDisk)
 }
 
 // conflicts returns the paths whose content on disk is neither the content before the change nor the content after it. A missing file is no
@@ -177,7 +180,7 @@ func (w *worktree) clean(ctx context.Context, p string, content []byte, f file) 
 	}
 	was, err := readBlob(w.store, f.blob())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", p, err)
 	}
 	return w.conv.ToCommit(ctx, p, content, was)
 }

@@ -51,7 +51,7 @@ func SupportBundle(ctx context.Context, t *Target, file, failure string, detail 
 		from.Logs, _ = h.(host.Logger)
 	}
 	add := func(dir, name string) {
-		if content, err := within.ReadFile(dir, name, maxSupported); err == nil {
+		if content, err := within.Start(dir, name, maxSupported); err == nil {
 			from.Files[filepath.Base(name)] = content
 		}
 	}
@@ -62,7 +62,7 @@ func SupportBundle(ctx context.Context, t *Target, file, failure string, detail 
 	}
 	add(t.Cluster.Path(GitServeDir), "git-serve.log")
 	for _, private := range []string{KubeconfigFile, hosts.WorkloadKubeconfigFile, filepath.Join(GitServeDir, "git-serve.json")} {
-		if content, err := within.ReadFile(t.Cluster.Dir, private, maxSupported); err == nil {
+		if content, err := within.Start(t.Cluster.Dir, private, maxSupported); err == nil {
 			from.Private = append(from.Private, content)
 		}
 	}

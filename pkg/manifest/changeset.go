@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -175,6 +174,9 @@ func (cs *ChangeSet) wanted() ([]Change, error) {
 	return all, nil
 }
 
+// maxOld bounds the bytes of a file that a change replaces or deletes. No commit that fleetctl fetches has a larger one.
+const maxOld = 256 << 20
+
 // readOld fills in what stands at the change's path now.
 func (c *Change) readOld(root *os.Root) (exists bool, err error) {
 	if root == nil {
@@ -191,7 +193,7 @@ func (c *Change) readOld(root *os.Root) (exists bool, err error) {
 		return false, fmt.Errorf("%s is not a regular file (%s)", c.Path, info.Mode().Type())
 	}
 	c.oldMode = info.Mode().Perm()
-	if c.old, err = within.Read(root, filepath.ToSlash(c.local), math.MaxInt64-1); err != nil {
+	if c.old, err = within.Read(root, filepath.ToSlash(c.local), maxOld); err != nil {
 		return false, fmt.Errorf("read %s: %w", c.Path, err)
 	}
 	return true, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Where the projects release their programs.
@@ -160,7 +161,7 @@ func fetchText(ctx context.Context, url string) (string, error) {
 		return "", err
 	}
 	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, maxChecksums))
+	text, err := within.All(body, sameorigin.Display(url), maxChecksums)
 	return string(text), err
 }
 

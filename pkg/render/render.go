@@ -34,6 +34,7 @@ const (
 	RuleEmpty      = "render-empty"      // a variable that nothing sets, and that becomes an empty text
 	RulePatch      = "render-patch"      // a patch whose target matches nothing
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
+	RuleSubmodule  = "render-submodule"  // a folder whose files are another repository's: only Submodules reports it
 	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: its release is not rendered
 	RuleValues     = "render-values"     // values that the chart's schema refuses, or that cannot be put together
 	RuleChart      = "render-chart"      // a chart that cannot be loaded, or whose templates fail

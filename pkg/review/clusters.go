@@ -96,7 +96,7 @@ func hasManifests(repo *fleetrepo.Repo) bool {
 			path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
 			return nil
 		}
-		content, err := within.ReadFile(repo.Dir, name, fleetrepo.MaxFile)
+		content, err := within.Start(repo.Dir, name, fleetrepo.MaxFile)
 		found = err == nil && bytes.Contains(content, clusterAPI) && clusterKind().Match(content)
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // snapshot has the files of a commit, for a process without a Git repository.
@@ -71,6 +72,13 @@ func (f *snapshotFile) read(files fs.FS, entry fs.DirEntry) error {
 		}
 	}
 	content, err := fs.ReadFile(files, f.Path)
+	if errors.Is(err, within.ErrTooLarge) { // such a file has only its size in a comparison
+		info, err := entry.Info()
+		if err == nil {
+			f.Size = info.Size()
+		}
+		return err
+	}
 	if err != nil {
 		return err
 	}

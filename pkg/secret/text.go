@@ -56,9 +56,12 @@ func OpenText(content []byte, keys Keys) ([]byte, error) {
 	if err != nil {
 		return nil, diag.Wrap("decrypt", err, "it is no file that `fleetctl secret edit` has kept")
 	}
-	text, err := io.ReadAll(io.LimitReader(r, maxText))
+	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
 	if err != nil {
 		return nil, diag.Wrap("decrypt", err, "it is no file that `fleetctl secret edit` has kept")
+	}
+	if len(text) > maxText { // a part of it would be taken for what is to become of the Secret
+		return nil, diag.Errorf("shorten the file: `age --decrypt` shows it whole", "decrypt: the text has more than %d MiB", maxText>>20)
 	}
 	return text, nil
 }

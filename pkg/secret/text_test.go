@@ -39,3 +39,20 @@ func TestText(t *testing.T) {
 		t.Error("it was encrypted for nobody")
 	}
 }
+
+// A text that is too large is refused. A part of it would become what is to stand in the Secret.
+func TestOpenLargeText(t *testing.T) {
+	key, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, opens := range map[int]bool{maxText: true, maxText + 1: false} {
+		sealed, err := SealText(make([]byte, size), []string{key.Recipient()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := OpenText(sealed, Keys{key}); (err == nil) != opens || err == nil && len(text) != size {
+			t.Errorf("%d bytes: %d bytes, %v", size, len(text), err)
+		}
+	}
+}

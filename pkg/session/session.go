@@ -211,7 +211,7 @@ func (s *Session) fetchExisting(ctx context.Context) error {
 // loadFleet reads fleet.yaml, or makes a new fleet from the options.
 func (s *Session) loadFleet(ctx context.Context) error {
 	path := filepath.Join(s.Opts.Dir, v1alpha1.FileName)
-	raw, err := within.ReadFile(s.Opts.Dir, v1alpha1.FileName, within.MostNamed) // Decode refuses what is half as long
+	raw, err := within.Start(s.Opts.Dir, v1alpha1.FileName, within.MostNamed) // Decode refuses what is half as long
 	if errors.Is(err, fs.ErrNotExist) {
 		s.NewFleet = true
 		raw, err = s.newFleetFile(ctx)

@@ -21,7 +21,7 @@ type Excluded struct {
 
 // settingsIn returns spec.validate of fleet.yaml. It is empty if fleet.yaml cannot be read, which is a finding of its own.
 func settingsIn(dir string) v1alpha1.Validation {
-	content, err := within.ReadFile(dir, v1alpha1.FileName, maxFile)
+	content, err := within.ReadFile(dir, v1alpha1.FileName, within.MostNamed)
 	if err != nil {
 		return v1alpha1.Validation{}
 	}

@@ -142,7 +142,7 @@ func (t *tree) walk(ctx context.Context) error {
 
 // read reads one file from the disk.
 func (t *tree) read(f *file, parse bool) (diag.Findings, error) {
-	content, err := within.ReadFile(t.dir, f.path, maxFile+1)
+	content, err := within.Start(t.dir, f.path, maxFile+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it was removed in the meantime
 	}

@@ -220,12 +220,9 @@ func (s *schemas) addBelow(name string) (found int, err error) {
 		if err != nil || entry.IsDir() || !isYAML(file) {
 			return err
 		}
-		content, err := within.Read(root, filepath.ToSlash(file), maxCRDs+1)
+		content, err := within.Read(root, filepath.ToSlash(file), maxCRDs)
 		if err != nil {
 			return err
-		}
-		if len(content) > maxCRDs {
-			return fmt.Errorf("%s is larger than %d MiB", file, maxCRDs>>20)
 		}
 		n, err := s.Add(path.Join(filepath.ToSlash(name), file), content)
 		found += n

@@ -1,37 +1,23 @@
 package validate
 
 import (
-	"bytes"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 // checkSubmodules reports applied folders whose files are in another repository: submodules, checked out or not, and clones inside the
 // repo. Validate does not read such folders, and Flux gets them empty.
 func (r *run) checkSubmodules() (findings diag.Findings) {
 	for _, dir := range r.tree.submodules() {
-		if !r.isApplied(dir) {
+		if !render.Applies(r.rendered.Kustomizations, dir) {
 			continue
 		}
-		findings = append(findings, finding(RuleForeign, dir, 0, 0,
-			"the files in this folder are another repository's (a submodule, or a clone): they are not checked, and Flux gets them only from a "+
-				"GitRepository with recurseSubmodules",
-			"copy the files into the repo, or have Flux follow the other repository with a GitRepository of its own"))
+		told := render.SubmoduleFinding(dir)
+		findings = append(findings, finding(RuleForeign, dir, 0, 0, told.Summary, told.Hint))
 	}
 	return findings
-}
-
-// isApplied tells whether a folder is in a folder that a Flux Kustomization applies, or contains such a folder.
-func (r *run) isApplied(dir string) bool {
-	for _, k := range r.rendered.Kustomizations {
-		if k.Path == "." || k.Path == dir || strings.HasPrefix(dir, k.Path+"/") || strings.HasPrefix(k.Path, dir+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 // submodules returns the folders of the repo's submodules and clones. A submodule that is not checked out is an empty folder, which
@@ -42,13 +28,8 @@ func (t *tree) submodules() []string {
 	if f := t.byPath[".gitmodules"]; f != nil {
 		content = f.content
 	}
-	for line := range bytes.Lines(content) {
-		key, value, _ := strings.Cut(string(line), "=")
-		dir := path.Clean(strings.Trim(strings.TrimSpace(value), `"`))
-		if strings.TrimSpace(key) != "path" {
-			continue
-		}
-		if entries, folder := t.folders[dir]; folder && len(entries) == 0 && dir != "." {
+	for _, dir := range render.SubmodulePaths(content) {
+		if entries, folder := t.folders[dir]; folder && len(entries) == 0 {
 			all = append(all, dir)
 		}
 	}

@@ -164,12 +164,10 @@ func variableFromStdin(stdin io.Reader) (string, error) {
 	if stdin == nil {
 		return "", diag.Errorf(hint, "standard input is a terminal")
 	}
-	raw, err := io.ReadAll(io.LimitReader(stdin, within.MostNamed+1))
+	raw, err := within.All(stdin, "standard input", within.MostNamed)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("read standard input: %w", err)
-	case len(raw) > within.MostNamed:
-		return "", diag.Errorf(hint, "standard input has more than %d bytes", within.MostNamed)
+		return "", diag.Wrap("", err, hint)
 	case len(raw) == 0:
 		return "", diag.Errorf(hint, "standard input is empty")
 	}

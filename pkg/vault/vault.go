@@ -343,6 +343,7 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read
+	// The transport bounds it.
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)

@@ -27,6 +27,12 @@ func OtherRepository(root *os.Root, dir string) bool {
 	return info.Mode().IsRegular()
 }
 
+// Other is OtherRepository of a folder of files, as far as files are an FS.
+func Other(files fs.FS, dir string) bool {
+	f, ok := files.(*filesOf)
+	return ok && OtherRepository(f.root, dir)
+}
+
 // openEmpty opens a folder of which nobody gets to see what is in it.
 func (f *filesOf) openEmpty(name string) (fs.File, error) {
 	info, err := f.root.Lstat(filepath.FromSlash(name))

@@ -4,6 +4,7 @@ package within
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -58,18 +59,39 @@ func Given(name string, most int64) ([]byte, error) {
 	return readTo(f, name, most)
 }
 
-// readTo reads a file to its end, which is no further than most bytes.
+// readTo reads a file to its end, which is no further than most bytes. It reads nothing of a regular file that is larger.
 func readTo(f *os.File, name string, most int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(f, most+1))
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > most {
+		return nil, tooLarge(name, most)
+	}
+	return All(f, name, most) // a pipe has no size, and a file may grow
+}
+
+// All reads what is open already, such as standard input, to its end, but no further than most bytes. The error says the name, and matches
+// ErrTooLarge.
+func All(from io.Reader, name string, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(from, most+1))
 	if err == nil && int64(len(content)) > most {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrTooLarge}
+		return nil, tooLarge(name, most)
 	}
 	return content, err
 }
 
-// ReadFile returns the first most bytes of the file at a slash-separated path below dir: who takes files up to a size asks for one byte
-// more. Symbolic links are followed as far as they stay below dir. Errors say the path, not the folder; errors.Is knows fs.ErrNotExist and
-// ErrNotRegular.
+// tooLarge names the file and the limit.
+func tooLarge(name string, most int64) error {
+	limit := fmt.Sprintf("%d bytes", most)
+	switch {
+	case most >= 1<<20 && most%(1<<20) == 0:
+		limit = fmt.Sprintf("%d MiB", most>>20)
+	case most >= 1<<10 && most%(1<<10) == 0:
+		limit = fmt.Sprintf("%d KiB", most>>10)
+	}
+	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("%w: it has more than %s", ErrTooLarge, limit)}
+}
+
+// ReadFile returns the file at a slash-separated path below dir, which has no more than most bytes: nobody takes a part of a file for the
+// whole. Symbolic links are followed as far as they stay below dir. Errors say the path, not the folder; errors.Is knows fs.ErrNotExist,
+// ErrNotRegular and ErrTooLarge.
 func ReadFile(dir, name string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -81,6 +103,32 @@ func ReadFile(dir, name string, most int64) ([]byte, error) {
 
 // Read is ReadFile for who reads many files of one folder.
 func Read(root *os.Root, name string, most int64) ([]byte, error) {
+	f, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readTo(f, name, most)
+}
+
+// Start returns the first most bytes of what ReadFile returns. It is for who refuses a large file in words of its own, and asks for one
+// byte more than it takes, and for who needs no whole file.
+func Start(dir, name string, most int64) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// openRegular is Open for who has not looked at the file.
+func openRegular(root *os.Root, name string) (*os.File, error) {
 	local := filepath.FromSlash(name)
 	info, err := root.Stat(local) // before it is opened: to open a device may do something
 	if err != nil {
@@ -89,12 +137,7 @@ func Read(root *os.Root, name string, most int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrNotRegular}
 	}
-	f, err := Open(root, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	return Open(root, name)
 }
 
 // Open opens the regular file at a slash-separated path below root. It waits for nobody: a pipe that has taken the place of the file since

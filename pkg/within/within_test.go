@@ -66,8 +66,23 @@ func TestWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "large"), strings.Repeat("x", 101))
 	for most, want := range map[int64]int{100: 100, 101: 101, 102: 101} {
-		if content, err := ReadFile(dir, "large", most); err != nil || len(content) != want {
+		if content, err := Start(dir, "large", most); err != nil || len(content) != want {
+			t.Errorf("the first %d bytes of 101: %d, %v", most, len(content), err)
+		}
+	}
+	for most, want := range map[int64]error{100: ErrTooLarge, 101: nil, 102: nil} {
+		if content, err := ReadFile(dir, "large", most); !errors.Is(err, want) || err == nil && len(content) != 101 {
 			t.Errorf("%d bytes at most of 101: %d, %v", most, len(content), err)
+		}
+	}
+	write(t, filepath.Join(dir, "huge"), "")
+	if err := os.Truncate(filepath.Join(dir, "huge"), 8<<40); err != nil { // with a hole: it takes no room on the disk
+		t.Fatal(err)
+	}
+	for most, want := range map[int64]string{100: "100 bytes", 64 << 10: "64 KiB", 4 << 40: "4194304 MiB"} {
+		_, err := ReadFile(dir, "huge", most)
+		if says := "read huge: too large: it has more than " + want; err == nil || err.Error() != says {
+			t.Errorf("%v, want %s", err, says)
 		}
 	}
 	if _, err := ReadFile(dir, ".", 100); !errors.Is(err, ErrNotRegular) {

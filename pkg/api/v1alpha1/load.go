@@ -27,7 +27,7 @@ const (
 // Load reads and decodes the fleet.yaml at path. The error says that the file cannot be read, or is an error of Decode.
 func Load(path string) (*Fleet, error) {
 	// One more byte, so that Decode sees a file that is too long.
-	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1)
+	content, err := within.Start(filepath.Dir(path), filepath.Base(path), maxBytes+1)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, diag.Wrap("read fleet", err, "run fleetctl in the folder of the fleet repo, or make one with `fleetctl init`")
 	}

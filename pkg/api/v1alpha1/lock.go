@@ -82,7 +82,7 @@ type LockedChart struct {
 // error of DecodeLock.
 func LoadLock(path string) (*Lock, error) {
 	// One more byte, so that DecodeLock sees a file that is too long.
-	content, err := within.ReadFile(filepath.Dir(path), filepath.Base(path), maxBytes+1)
+	content, err := within.Start(filepath.Dir(path), filepath.Base(path), maxBytes+1)
 	if err != nil {
 		return nil, fmt.Errorf("read the lock: %w", err)
 	}

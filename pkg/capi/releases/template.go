@@ -53,9 +53,9 @@ func downloadTemplate(ctx context.Context, transport http.RoundTripper, address 
 	if resp.StatusCode != http.StatusOK {
 		return nil, diag.Wrap(op, fmt.Errorf("%s: %s", sameorigin.Display(address), resp.Status), "check the address")
 	}
-	content, err := io.ReadAll(resp.Body)
+	content, err := io.ReadAll(resp.Body) // the transport bounds it
 	if err != nil {
-		return nil, diag.Wrap(op, err, "")
+		return nil, diag.Wrap(op, err, "check the address, or download it yourself and give the file")
 	}
 	return content, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -84,12 +83,7 @@ func (a *reader) folder(dir string) ([]byte, error) {
 	name := filepath.Join(filepath.FromSlash(dir), File)
 	var content []byte
 	if info, err := a.Root.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() < most {
-		f, err := within.Open(a.Root, filepath.ToSlash(name))
-		if err != nil {
-			return nil, err
-		}
-		content, err = io.ReadAll(f)
-		if err := errors.Join(err, f.Close()); err != nil {
+		if content, err = within.Read(a.Root, filepath.ToSlash(name), most); err != nil { // it may grow meanwhile
 			return nil, err
 		}
 	}
