@@ -36,8 +36,8 @@ type Status struct {
 }
 
 // SupervisorOptions of Supervise. A zero value means what the kubelet does with ReduceDefaultCrashLoopBackOffDecay (KEP-4603): a pause of 1
-// s that doubles up to 1 min, and starts anew after 10 min. Before, pauses grew up to 5 min: on a busy machine, a webhook's server that had
-// lost its lease several times stayed away that long, and everything else waited for it.
+// s that doubles up to 1 min, and starts anew after 10 min. The kubelet's old pauses grew up to 5 min. On a busy machine, a
+// webhook's server that had lost its lease several times stayed away that long, and all other programs waited for the webhook.
 type SupervisorOptions struct {
 	// BackOff is the pause before the first restart. Each further restart doubles the pause.
 	BackOff time.Duration
