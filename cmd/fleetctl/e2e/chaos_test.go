@@ -172,7 +172,7 @@ func choose[T any](rng *rand.Rand, from []T, weight func(T) int) T {
 	return from[len(from)-1]
 }
 
-// TestKills kills what it takes to keep a fleet, at random, lets a run go to the end, and looks from outside at what is there.
+// TestKills kills commands, hosts and their programs at random, lets a run go to its end, and then checks the result from outside.
 func TestKills(t *testing.T) {
 	t.Run(onEmbedded.name, func(t *testing.T) {
 		seed := *killSeed

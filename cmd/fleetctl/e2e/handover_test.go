@@ -322,8 +322,8 @@ func (r *running) lives(moment time.Duration) {
 	}
 }
 
-// killedWhen kills it as soon as look says so. It stands still while look looks, however long that takes on a busy machine, and runs a
-// moment in between: what is there for longer than such a moment is not missed.
+// killedWhen kills the command as soon as look returns true. The command is stopped while look runs, however long that takes on a busy
+// machine, and runs for a moment between two calls. So look sees every state that lasts longer than such a moment.
 func (r *running) killedWhen(look func() bool) {
 	r.t.Helper()
 	for {
