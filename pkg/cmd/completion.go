@@ -34,6 +34,7 @@ func (f *factory) completions() map[string]cobra.CompletionFunc {
 		"host-context":              completeContexts,
 		"arch":                      cobra.FixedCompletions([]string{"amd64", "arm64"}, cobra.ShellCompDirectiveNoFileComp),
 		"skip-preflight":            completeChecks,
+		"drill --skip-preflight":    cobra.FixedCompletions([]string{checkup.Downloads}, cobra.ShellCompDirectiveNoFileComp),
 		"abandon":                   workload,
 		"pivot-to":                  workload,
 		"pivot --to":                workload,

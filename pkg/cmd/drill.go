@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/pivot"
@@ -39,6 +40,9 @@ Exit codes: 0 a restore would work; 3 the drill found something that would keep 
 	}
 	f.addManagement(c)
 	o.addDrillFlags(c)
+	o.addBundleFlag(c)
+	c.Flags().StringSliceVar(&o.SkipPreflight, "skip-preflight", nil,
+		"preflight check that may fail: "+checkup.Downloads+", the only one that a drill makes")
 	return c
 }
 
@@ -54,6 +58,14 @@ func (o *drillOptions) addDrillFlags(c *cobra.Command) {
 func (o *drillOptions) complete(f *factory, args ...string) (err error) {
 	if o.drill.MaxAge < 0 {
 		return diag.Usage("give a duration such as 24h", "--max-age %s is negative", o.drill.MaxAge)
+	}
+	if err := checkup.CheckNames(o.SkipPreflight); err != nil {
+		return err
+	}
+	for _, name := range o.SkipPreflight {
+		if name != checkup.Downloads && !f.settings.FromOutside("skip-preflight") {
+			return diag.Usage("leave it out; a drill makes only the check "+checkup.Downloads, "--skip-preflight %s has no effect", name)
+		}
 	}
 	if err := o.initOptions.complete(f); err != nil {
 		return err

@@ -120,7 +120,7 @@ export" writes the files to publish there).` + editing,
 	fs.StringVar(&options.ClientID, "client-id", "", "Azure: the client id of the managed identity")
 	fs.StringVar(&options.ObjectNamespace, "object-namespace", options.ObjectNamespace, "Azure: namespace of the object itself")
 	fs.StringVar(&options.SecretName, "secret", "", "vSphere: Secret with username and password, in the provider's namespace")
-	fs.StringVar(&options.Issuer, "issuer", "", "address of the issuer of the management cluster's service accounts")
+	fs.StringVar(&options.Issuer, "issuer", "", "AWS, Azure: address of the issuer of the management cluster's service accounts")
 	fs.StringVar(&o.cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it")
 	completeFlag(c, "provider", cobra.FixedCompletions(scaffold.IdentityProviders(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))

@@ -124,7 +124,8 @@ func TestIdleFlagsFromOutside(t *testing.T) {
 	isolate(t)
 	t.Setenv("FLEETCTL_SSH_KEY_FILE", "id")
 	t.Setenv("FLEETCTL_OUTPUT", "json")
-	for _, line := range []string{"cluster scale shop --control-plane 3", "render --output-dir out", "connect --forget"} {
+	t.Setenv("FLEETCTL_SKIP_PREFLIGHT", "memory")
+	for _, line := range []string{"cluster scale shop --control-plane 3", "render --output-dir out", "connect --forget", "drill"} {
 		if _, _, err := parsed(t, "", append([]string{"-C", exampleRepo}, strings.Fields(line)...)...); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}

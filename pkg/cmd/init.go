@@ -125,7 +125,9 @@ func hostNames() string {
 // addRunFlags defines the flags of every run that connects Flux or commits to the fleet repo, even on an existing management cluster.
 func (o *initOptions) addRunFlags(c *cobra.Command) {
 	o.addAccessFlags(c)
+	o.addBundleFlag(c)
 	fs := c.Flags()
+	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "preflight checks that may fail")
 	fs.StringVar(&o.fluxTokenFile, "flux-token-file", "",
 		"file with a read-only token of an https remote, for Flux on all clusters (default: the environment variable "+
 			"FLEETCTL_FLUX_TOKEN)")
@@ -134,7 +136,7 @@ func (o *initOptions) addRunFlags(c *cobra.Command) {
 		"skip the Git hooks that could refuse the commit of the fleet repo: pre-commit, commit-msg and pre-push")
 }
 
-// addAccessFlags defines the flags of every run that reads the fleet's remote, secrets and bundle.
+// addAccessFlags defines the flags of every run that reads the fleet's remote and secrets.
 func (o *initOptions) addAccessFlags(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringVar(&o.Git.Username, "git-username", "", "user name that goes with the token (default: git)")
@@ -145,8 +147,11 @@ func (o *initOptions) addAccessFlags(c *cobra.Command) {
 		"known_hosts file that pins the host keys of an ssh remote (default: the user's)")
 	fs.StringVar(&o.AgeKeyFile, "age-key-file", "",
 		"file with the private age key of a fleet repo that has one (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY, the state folder's, or a new one)")
-	fs.StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
-	fs.StringSliceVar(&o.SkipPreflight, "skip-preflight", nil, "preflight checks that may fail")
+}
+
+// addBundleFlag defines the flag of every run that installs something.
+func (o *initOptions) addBundleFlag(c *cobra.Command) {
+	c.Flags().StringVar(&o.Bundle, "bundle", "", "offline bundle, a folder or a .tar.zst: no network is needed")
 }
 
 // addDryRun defines the flags of a run that only says what it would do.

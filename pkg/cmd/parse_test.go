@@ -109,9 +109,11 @@ func TestParse(t *testing.T) {
 			of(func(o *restoreOptions) any { return list(o.restore.From, o.restore.SourceIsGone, o.restore.Dir) }), list(here, true, dir),
 		},
 		"drill from a registry": {
-			"drill --from oci://registry.example.com/s --max-age 24h",
-			of(func(o *drillOptions) any { return list(o.drill.From, o.drill.MaxAge, o.drill.Dir) }),
-			list("oci://registry.example.com/s", 24*time.Hour, dir),
+			"drill --from oci://registry.example.com/s --max-age 24h --bundle b --skip-preflight downloads",
+			of(func(o *drillOptions) any {
+				return list(o.drill.From, o.drill.MaxAge, o.drill.Dir, o.drill.Bundle, o.drill.SkipPreflight)
+			}),
+			list("oci://registry.example.com/s", 24*time.Hour, dir, "b", []string{"downloads"}),
 		},
 		"backup to a branch": {
 			"backup -m aws --to branch:snapshots",
@@ -364,6 +366,10 @@ func TestParseRefuses(t *testing.T) {
 		"orphans --gone mgmt":                                    "--delete",
 		"credentials --within -1h":                               "is negative",
 		"drill --max-age -1h":                                    "is negative",
+		"drill --skip-preflight memroy":                          "there is no preflight check \"memroy\"",
+		"drill --skip-preflight memory":                          "--skip-preflight memory has no effect",
+		"standby refresh spare --skip-preflight memory":          "unknown flag: --skip-preflight",
+		"standby refresh spare --bundle x":                       "unknown flag: --bundle",
 		"standby refresh spare --max-age -1h":                    "is negative",
 		"standby activate spare --abort --dry-run":               "--abort changes something",
 		"standby activate spare --hand-over --source-is-gone":    "--hand-over takes the work",

@@ -36,7 +36,7 @@ func (r *Run) ensureHost(ctx context.Context, read steps.Awaited[*resolve.Manife
 	if st != host.StateRunning {
 		return r.createHost(ctx, images, detail)
 	}
-	if s.Bundle != nil && !s.Connected { // whose host is another machine's to give images to
+	if s.Bundle != nil && !s.Connected { // only the machine that made the host gives images to a connected one
 		// A create that was killed after the API server came up may lack images; loading skips those that are there.
 		archive, err := images(ctx)
 		if err != nil {

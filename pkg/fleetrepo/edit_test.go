@@ -1,27 +1,15 @@
 package fleetrepo
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
-
-func mustAssign(t testing.TB, all ...string) []Assignment {
-	t.Helper()
-	out, err := ParseAssignments(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // Each edit changes its own lines, and no other line.
 func TestEdits(t *testing.T) {
@@ -280,199 +268,9 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-func TestAddEnvironment(t *testing.T) {
-	r := open(t)
-	write(t, r.Dir, "providers/aws/v1/mgmt/kustomization.yaml", []byte("resources:\n- flux-system # first\n"))
-	e, err := r.AddEnvironment("stage", EnvironmentOptions{})
-	diff, r := done(t, r, e, err)
-	for _, want := range []string{
-		"+  - name: stage\n", "+- clusters-stage.yaml\n", "+++ b/providers/docker/v1/mgmt/clusters-stage.yaml\n",
-		"+++ b/providers/aws/v1/clusters/stage/common/kustomization.yaml\n",
-	} {
-		if !strings.Contains(diff, want) {
-			t.Errorf("lacks %q:\n%s", want, diff)
-		}
-	}
-	e, err = r.AddEnvironment("stage", EnvironmentOptions{})
-	if diff, _ := done(t, r, e, err); diff != "" {
-		t.Errorf("a second time:\n%s", diff)
-	}
-	all, err := r.Environments()
-	want := []Environment{
-		{Name: "dev", Clusters: 1, Channel: "main", Declared: true},
-		{Name: "prod", Clusters: 1, Channel: "main", Production: true, Declared: true},
-		{Name: "stage", Channel: "main", Declared: true},
-	}
-	if diff := cmp.Diff(want, all); diff != "" || err != nil {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
-}
-
-// Every flavour's example makes a cluster. The error about a required value names the value, with an example that works.
-func TestAddEveryFlavour(t *testing.T) {
-	for _, flavour := range must(scaffold.Flavours()) {
-		t.Run(flavour, func(t *testing.T) {
-			r := open(t)
-			if provider := providerOf(flavour); provider != "docker" && provider != "aws" {
-				fleet := strings.Replace(string(must(r.read("fleet.yaml"))), "- name: aws", "- name: "+provider, 1)
-				write(t, r.Dir, "fleet.yaml", []byte(fleet))
-				r = reopen(t, r.Dir)
-			}
-			opts := AddOptions{Name: "new", Environment: "dev", Flavour: flavour, KubernetesVersion: "v1.36.3"}
-			_, err := r.Add(opts)
-			if err != nil {
-				hint := strings.TrimPrefix(diag.Hint(err), "for example: ")
-				opts.Set = mustAssign(t, slices.DeleteFunc(strings.Split(" "+strings.ReplaceAll(hint, "'", ""), " --set "),
-					func(s string) bool { return s == "" })...)
-			}
-			e, err := r.Add(opts)
-			_, r = done(t, r, e, err)
-			c, err := r.Cluster("new")
-			if err != nil || c.Flavour != flavour || c.KubernetesVersion != "v1.36.3" || len(c.Pools) == 0 {
-				t.Errorf("got %+v, %v", c, err)
-			}
-			e, err = r.Add(opts)
-			if diff, _ := done(t, r, e, err); diff != "" {
-				t.Errorf("a second time:\n%s", diff)
-			}
-			opts.Set = append(opts.Set, mustAssign(t, "labels.a=b")...)
-			if _, err := r.Add(opts); err == nil || !strings.Contains(err.Error(), "there is a cluster new already") {
-				t.Errorf("a second time, otherwise: %v", err)
-			}
-		})
-	}
-}
-
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return v
-}
-
-func TestAddRefusals(t *testing.T) {
-	for name, tc := range map[string]struct {
-		opts      AddOptions
-		err, hint string
-	}{
-		"flavour": {
-			AddOptions{Name: "x", Environment: "dev", Flavour: "in-memroy", ManagementCluster: "laptop"},
-			`there is no flavour "in-memroy"`, "did you mean in-memory?",
-		},
-		"environment": {AddOptions{Name: "x", Environment: "dve", Flavour: "in-memory"}, `there is no environment "dve"`, "did you mean dev?"},
-		"name":        {AddOptions{Name: "X_1", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
-		"path":        {AddOptions{Name: "../x", Environment: "dev", Flavour: "in-memory"}, "is not a DNS label", ""},
-		"provider": {
-			AddOptions{Name: "x", Environment: "dev", Flavour: "gcp-gke", ManagementCluster: "laptop"},
-			"has no infrastructure provider gcp", "`fleetctl provider add gcp --management laptop`",
-		},
-		"value": {
-			AddOptions{
-				Name: "x", Environment: "dev", Flavour: "in-memory",
-				Values: map[string]any{"pools": []any{map[string]any{"name": "a", "replicaz": 3}}},
-			},
-			"pools[0].replicaz: flavour in-memory has no such value (did you mean replicas?)", "",
-		},
-		"version": {
-			AddOptions{Name: "x", Environment: "dev", Flavour: "in-memory", KubernetesVersion: "1.36.3"},
-			`version "1.36.3" does not start with v`, "did you mean v1.36.3?",
-		},
-		"misspelt": {
-			AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks", Set: mustAssign(t, "regoin=eu-central-1")},
-			"regoin: flavour aws-eks has no such value (did you mean region?)", "",
-		},
-		"missing": {
-			AddOptions{Name: "x", Environment: "dev", Flavour: "aws-eks"},
-			"flavour aws-eks needs values for region",
-			"--set region=eu-central-1",
-		},
-	} {
-		_, err := open(t).Add(tc.opts)
-		if err == nil || !strings.Contains(err.Error(), tc.err) || !strings.Contains(diag.Hint(err), tc.hint) {
-			t.Errorf("%s: got %v (%s); want %s (%s)", name, err, diag.Hint(err), tc.err, tc.hint)
-		}
-	}
-}
-
-func TestAssignments(t *testing.T) {
-	values, err := Assign(map[string]any{"a": map[string]any{"b": 1}, "gone": 1}, mustAssign(t,
-		"a.c=x=y", "pools[0].name=p", "pools[0].replicas=3", "on=true", "quoted='1.36'", "list=[1, 2]", "empty=", "gone=null"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]any{
-		"a": map[string]any{"b": 1, "c": "x=y"}, "pools": []any{map[string]any{"name": "p", "replicas": 3}}, "on": true, "quoted": "1.36",
-		"list": []any{1, 2}, "empty": "", "gone": nil,
-	}
-	if diff := cmp.Diff(want, values); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	for _, bad := range []string{"a", "a..b=1", "a=[", "a[x]=1"} {
-		if _, err := ParseAssignments([]string{bad}); diag.Code(err) != diag.ExitUsage {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-	for _, bad := range []string{"a.b.c=1", "a[0]=1", "pools[1].name=x"} {
-		if _, err := Assign(maps.Clone(map[string]any{"a": map[string]any{"b": 1}}), mustAssign(t, bad)); diag.Code(err) != diag.ExitUsage {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-}
-
-// No edit loses a comment, except on removed lines. An addition that is removed again leaves the file as it was.
-func TestEditsKeepComments(t *testing.T) {
-	r := open(t)
-	comments := func() map[string]int {
-		found := map[string]int{}
-		clusters, _, err := r.Clusters()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range clusters {
-			for line := range strings.Lines(string(must(r.read(c.File)))) {
-				if _, comment, ok := strings.Cut(line, "# "); ok {
-					found[comment]++
-				}
-			}
-		}
-		return found
-	}
-	before := comments()
-	originals := map[string]string{}
-	for _, name := range r.Names() {
-		c := must(r.Cluster(name))
-		originals[c.File] = string(must(r.read(c.File)))
-	}
-	n := func(i int) *int { return &i }
-	for _, name := range r.Names() {
-		for _, edit := range []func() (*Edit, error){
-			func() (*Edit, error) {
-				return r.AddPool(name, "one", PoolOptions{Replicas: n(1), Values: sizeFor(name)})
-			},
-			func() (*Edit, error) {
-				return r.AddPool(name, "two", PoolOptions{Min: n(1), Max: n(2), Values: sizeFor(name)})
-			},
-			func() (*Edit, error) { return r.ScalePool(name, "one", PoolOptions{Min: n(3), Max: n(4)}) },
-			func() (*Edit, error) { return r.RemovePool(name, "one") },
-			func() (*Edit, error) { return r.RemovePool(name, "two") },
-		} {
-			e, err := edit()
-			_, r = done(t, r, e, err)
-			if diff := cmp.Diff(before, comments()); diff != "" {
-				t.Fatalf("comments (-want +got)\n%s", diff)
-			}
-		}
-	}
-	for file, want := range originals {
-		if diff := cmp.Diff(want, string(must(r.read(file)))); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", file, diff)
-		}
-	}
-}
-
-func sizeFor(cluster string) map[string]any {
-	if cluster == "shop" {
-		return map[string]any{"size": "m7i.large"}
-	}
-	return nil
 }

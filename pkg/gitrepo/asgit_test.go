@@ -36,8 +36,6 @@ func (s setUp) file() string {
 	return "top/x.yaml"
 }
 
-const upper = "[filter \"upper\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n\trequired = true\n"
-
 func git(args ...string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -68,258 +66,27 @@ func program(name, script string) func(*testing.T, string) {
 	}
 }
 
-var setUps = map[string]setUp{
-	"plain": {},
-	"attributes in a folder": {
-		config: upper, files: map[string]string{".gitattributes": "*.yaml text eol=crlf\n", "top/.gitattributes": "*.yaml -text filter=upper\n"},
-	},
-	"attributes in a folder of another": {files: map[string]string{
-		"top/.gitattributes":   "x.yaml eol=crlf\n",
-		"other/.gitattributes": "* filter=none\n",
-	}},
-	"a macro": {
-		config: upper,
-		files:  map[string]string{".gitattributes": "[attr]secret filter=upper diff=upper\ntop/** secret\n"},
-	},
-	"a macro in a folder is none": {
-		config: upper,
-		files:  map[string]string{"top/.gitattributes": "[attr]secret filter=upper\nx.yaml secret\n"},
-	},
-	"a macro taken back": {
-		config: upper,
-		files:  map[string]string{".gitattributes": "[attr]secret filter=upper\n*.yaml secret\n", "top/.gitattributes": "x.yaml !filter\n"},
-	},
-	"info/attributes": {config: upper, before: file(".git/info/attributes", "*.yaml filter=upper\n")},
-	"info/attributes against a folder's": {
-		config: upper, files: map[string]string{"top/.gitattributes": "*.yaml filter=upper\n"},
-		before: file(".git/info/attributes", "top/x.yaml -filter\n"),
-	},
-	"core.attributesFile": {config: upper + "[core]\n\tattributesFile = ~/attributes\n"},
-	"core.attributesFile in the work tree": {
-		config: upper,
-		before: all(file("mine", "*.yaml eol=crlf\n"), git("config", "core.attributesFile", "mine")),
-	},
-	"autocrlf true":  {config: "[core]\n\tautocrlf = true\n"},
-	"autocrlf input": {config: "[core]\n\tautocrlf = input\n"},
-	"autocrlf input, CRLF on disk": {
-		config: "[core]\n\tautocrlf = input\n",
-		after:  file("top/x.yaml", strings.ReplaceAll(body, "\n", "\r\n")),
-	},
-	"safecrlf": {config: "[core]\n\tautocrlf = true\n\tsafecrlf = true\n"},
-	"safecrlf, CRLF in the commit": {
-		config: "[core]\n\tsafecrlf = true\n",
-		files:  map[string]string{"top/x.yaml": strings.ReplaceAll(body, "\n", "\r\n"), ".gitattributes": "*.md text\n"},
-	},
-	"eol=crlf": {files: map[string]string{".gitattributes": "* text eol=crlf\n"}},
-	"UTF-16": {files: map[string]string{
-		".gitattributes": "top/x.yaml working-tree-encoding=UTF-16\n",
-		"top/x.yaml":     utf16le(body),
-	}},
-	"executable": {before: func(t *testing.T, dir string) { chmod(t, dir, "top/x.yaml") }},
-	"executable, core.fileMode false": {after: all(git("config", "core.fileMode", "false"),
-		git("update-index", "--chmod=+x", "top/x.yaml"), git("commit", "-q", "-m", "x"))},
-	"executable on disk alone": {after: all(git("config", "core.fileMode", "false"),
-		func(t *testing.T, dir string) { chmod(t, dir, "top/x.yaml") })},
-	"links":       {before: all(link("a/link", "../top/x.yaml"), link("broken", "nowhere"), link("folder", "top"))},
-	"a submodule": {before: submodule},
-	"a sparse checkout": {
-		files: map[string]string{"far/away": "1\n", "far/x/y": "1\n"},
-		after: git("sparse-checkout", "set", "top"),
-	},
-	"a sparse checkout, no cone": {
-		files: map[string]string{"far/away": "1\n"},
-		after: git("sparse-checkout", "set", "--no-cone", "/*", "!/far/"),
-	},
-	"skip-worktree": {
-		files: map[string]string{"other": "1\n"},
-		after: all(git("update-index", "--skip-worktree", "other"), file("other", "mine\n")),
-	},
-	"assume-unchanged": {
-		files: map[string]string{"other": "1\n"},
-		after: all(git("update-index", "--assume-unchanged", "other"), file("other", "mine\n")),
-	},
-	"intent to add": {after: all(file("later", "1\n"), git("add", "-N", "later"))},
-	"index version 4": {
-		files: map[string]string{"top/y": "1\n", "z": "1\n"},
-		after: all(git("update-index", "--index-version", "4"), git("update-index", "--assume-unchanged", "top/y")),
-	},
-	"split index": {after: git("update-index", "--split-index"), refused: true},
-	"a sparse index": {
-		files: map[string]string{"far/away": "1\n"},
-		after: git("sparse-checkout", "set", "--cone", "--sparse-index", "top"), refused: true,
-	},
-	"a partial clone": {after: all(git("config", "core.repositoryFormatVersion", "1"),
-		git("config", "extensions.partialClone", "origin")), refused: true},
-	"many files":                  {config: "[feature]\n\tmanyFiles = true\n"},
-	"an index without a checksum": {after: withoutChecksum},
-	"hooks elsewhere":             {config: "[core]\n\thooksPath = ~/hooks\n"},
-	"hooks below the top": {before: all(git("config", "core.hooksPath", ".hooks"),
-		program(".hooks/pre-commit", "echo hooked >>top/x.yaml; git add top/x.yaml\n"), git("add", ".hooks"))},
-	"a hook adds a file": {before: program(".git/hooks/pre-commit", "echo made >made; git add made\n")},
-	"a hook removes a file": {
-		files: map[string]string{"old": "1\n"},
-		after: program(".git/hooks/pre-commit", "git rm -q old\n"),
-	},
-	"a hook stages by pattern":          {after: program(".git/hooks/pre-commit", "sed -i s/three/THREE/ top/x.yaml; git add -u\n")},
-	"a hook changes and does not stage": {after: program(".git/hooks/pre-commit", "echo '# more' >>top/x.yaml; exit 0\n")},
-	"prepare-commit-msg": {after: program(".git/hooks/prepare-commit-msg",
-		`printf '%s %s\n# a comment\n' "$2" "$(cat "$1")" >"$1"`+"\n")},
-	"commit.cleanup strip": {config: "[commit]\n\tcleanup = strip\n", message: "subject\n\n# gone\n; kept\n\n\nbody  \n"},
-	"commit.cleanup and commentChar": {
-		config:  "[commit]\n\tcleanup = strip\n[core]\n\tcommentChar = \";\"\n",
-		message: "subject\n\n# kept\n; gone\nbody\n",
-	},
-	"commit.cleanup verbatim":    {config: "[commit]\n\tcleanup = verbatim\n", message: "subject\n\n\n\nbody  \n# kept\n"},
-	"commit.cleanup scissors":    {config: "[commit]\n\tcleanup = scissors\n", message: "subject\n\nbody  \n# kept\n"},
-	"commentChar":                {config: "[core]\n\tcommentChar = s\n", message: "subject\n\n# kept\n"},
-	"a message with empty lines": {message: "\n\nsubject  \n\n\n\nbody\t\n\n"},
-	"commit.template":            {config: "[commit]\n\ttemplate = ~/template\n"},
-	"includeIf":                  {config: "[includeIf \"gitdir:**/fleet/.git\"]\n\tpath = more\n"},
-	"a git folder elsewhere": {before: func(t *testing.T, dir string) {
-		run(t, dir, "init", "-q", "--separate-git-dir", filepath.Join(t.TempDir(), "elsewhere"))
-	}},
-	"packed references": {after: git("pack-refs", "--all")},
-	"packed objects":    {after: git("gc", "-q")},
-	"a detached working tree beside": {after: func(t *testing.T, dir string) {
-		run(t, dir, "worktree", "add", "-q", filepath.Join(t.TempDir(), "beside"), "-b", "beside")
-	}},
-	"a filter that goes on running": {
-		config: longRunning("required = true"),
-		files:  map[string]string{".gitattributes": "top/* filter=long\n"},
-	},
-	"a filter that goes on running, not required": {
-		config: longRunning(""),
-		files:  map[string]string{".gitattributes": "*.yaml filter=long\n"},
-	},
-	"a filter that goes on running, and clean": {
-		config: longRunning("clean = false\n\tsmudge = false"),
-		files:  map[string]string{".gitattributes": "*.yaml filter=long\n"},
-	},
-	"a linked working tree": {in: linked},
-	"a linked working tree with hooks": {before: program(".git/hooks/pre-commit",
-		"echo \"# $(pwd | sed s,.*/,,) $GIT_PREFIX\" >>top/x.yaml; git add top/x.yaml\n"), in: linked},
-	"a linked working tree with filters": {
-		config: longRunning("required = true"),
-		files:  map[string]string{".gitattributes": "top/* filter=long\n"}, in: linked,
-	},
-	"a linked working tree, sparse": {
-		files: map[string]string{"far/away": "1\n"},
-		in:    then(linked, git("sparse-checkout", "set", "top")),
-	},
-	"a linked working tree's own hooks": {
-		after: git("config", "extensions.worktreeConfig", "true"),
-		in: then(linked, all(program("own/pre-commit", "echo own >>top/x.yaml; git add top/x.yaml\n"),
-			git("config", "--worktree", "core.hooksPath", "own"))),
-	},
-	"a linked working tree of a bare repository": {in: func(t *testing.T, dir string) string {
-		t.Helper()
-		bare, beside := filepath.Join(t.TempDir(), "bare"), filepath.Join(t.TempDir(), "beside")
-		run(t, dir, "clone", "-q", "--bare", dir, bare)
-		run(t, bare, "worktree", "add", "-q", beside, "-b", "beside")
-		return beside
-	}},
-	"within a submodule":                 {in: asSubmodule},
-	"within a submodule with hooks":      {in: then(asSubmodule, git("config", "core.hooksPath", "../../hooks"))},
-	"a bare repository with a work tree": {in: bareWithWorkTree},
-	"reached through a link": {in: func(t *testing.T, dir string) string {
-		t.Helper()
-		name := filepath.Join(t.TempDir(), "link")
-		if err := os.Symlink(dir, name); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}},
-	"staged elsewhere": {
-		files: map[string]string{"other": "1\n"},
-		after: all(file("other", "2\n"), git("add", "other"), file("other", "3\n")), staged: true,
-	},
-	"names beyond ASCII": {files: map[string]string{"ä/ö ü.yaml": body, "\"quoted\"": "1\n"}, path: "ä/ö ü.yaml"},
-	"no logs":            {config: "[core]\n\tlogAllRefUpdates = false\n"},
-	"objects of somebody else": {after: func(t *testing.T, dir string) {
-		t.Helper()
-		borrow(t, dir, filepath.Join(lend(t, dir), "objects"))
-	}},
-	"objects of somebody else, by a relative path": {refused: true, after: func(t *testing.T, dir string) {
-		t.Helper()
-		relative, err := filepath.Rel(filepath.Join(dir, ".git", "objects"), filepath.Join(lend(t, dir), "objects"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		borrow(t, dir, relative)
-	}},
-	"objects of somebody who borrows them": {refused: true, after: func(t *testing.T, dir string) {
-		t.Helper()
-		between := filepath.Join(t.TempDir(), "between")
-		run(t, dir, "clone", "-q", "--bare", "--shared", lend(t, dir), between)
-		borrow(t, dir, filepath.Join(between, "objects"))
-	}},
-}
-
 const body = "1: one\n2: two\n3: 3\n4: four\n5: five\n"
 
-func submodule(t *testing.T, dir string) {
+// setUps are the setups of all subjects. No two have the same name.
+func setUps(t *testing.T) map[string]setUp {
 	t.Helper()
-	other := filepath.Join(os.Getenv("HOME"), "other")
-	if _, err := os.Stat(other); err != nil {
-		run(t, filepath.Dir(other), "init", "-q", "-b", "main", other)
-		write(t, other, "file", "1\n")
-		run(t, other, "add", ".")
-		run(t, other, "commit", "-q", "-m", "x")
+	all := map[string]setUp{}
+	for _, subject := range []map[string]setUp{contentSetUps, indexSetUps, hookSetUps, treeSetUps} {
+		for name, s := range subject {
+			if _, twice := all[name]; twice {
+				t.Fatalf("two setups are named %q", name)
+			}
+			all[name] = s
+		}
 	}
-	run(t, dir, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
-	write(t, dir, "sub/file", "mine\n")
-}
-
-// then returns a function that runs step in the folder of in, and returns this folder.
-func then(in func(*testing.T, string) string, step func(*testing.T, string)) func(*testing.T, string) string {
-	return func(t *testing.T, dir string) string {
-		t.Helper()
-		dir = in(t, dir)
-		step(t, dir)
-		return dir
-	}
-}
-
-// linked makes another working tree of the same repository, and returns its folder.
-func linked(t *testing.T, dir string) string {
-	t.Helper()
-	beside := filepath.Join(t.TempDir(), "beside")
-	run(t, dir, "worktree", "add", "-q", beside, "-b", "beside")
-	return beside
-}
-
-// asSubmodule makes the repository a submodule of another one, and returns its folder there.
-func asSubmodule(t *testing.T, dir string) string {
-	t.Helper()
-	above := filepath.Join(t.TempDir(), "above")
-	run(t, filepath.Dir(above), "init", "-q", "-b", "main", above)
-	run(t, above, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", dir, "fleet")
-	return filepath.Join(above, "fleet")
-}
-
-// bareWithWorkTree makes a bare repository with core.worktree, and a .git file in that working tree, whose folder it returns.
-func bareWithWorkTree(t *testing.T, dir string) string {
-	t.Helper()
-	bare, tree := filepath.Join(t.TempDir(), "fleet.git"), filepath.Join(t.TempDir(), "tree")
-	run(t, dir, "clone", "-q", "--bare", dir, bare)
-	write(t, tree, ".git", "gitdir: "+bare+"\n")
-	run(t, bare, "config", "core.bare", "false")
-	run(t, bare, "config", "core.worktree", tree)
-	run(t, tree, "checkout", "-q", "-f", "main")
-	return tree
-}
-
-// withoutChecksum writes an index without a checksum, as git does with index.skipHash, which feature.manyFiles sets from git 2.40 on.
-func withoutChecksum(t *testing.T, dir string) {
-	t.Helper()
-	content := read(t, dir, ".git/index")
-	write(t, dir, ".git/index", content[:len(content)-20]+strings.Repeat("\x00", 20))
+	return all
 }
 
 // In every setup, an edit by fleetctl has the same result as the same edit by hand and `git commit`: the same commit, index, working tree
 // and status.
 func TestEditAsGitDoes(t *testing.T) {
-	for name, s := range setUps {
+	for name, s := range setUps(t) {
 		t.Run(name, func(t *testing.T) {
 			sandbox(t, tess+s.config)
 			home := os.Getenv("HOME")

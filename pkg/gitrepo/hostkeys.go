@@ -166,8 +166,8 @@ func userKnownHosts() (*knownhosts.HostKeyDB, error) {
 	return parseKnownHosts(content, false)
 }
 
-// parseKnownHosts makes a database of the lines. A line that cannot be read is an error if strict, else it is left out as
-// OpenSSH does it.
+// parseKnownHosts makes a database of the lines. A line that cannot be read is an error if strict is true. Otherwise it is left out, as
+// by OpenSSH.
 func parseKnownHosts(content []byte, strict bool) (*knownhosts.HostKeyDB, error) {
 	var good [][]byte
 	var numbers []int

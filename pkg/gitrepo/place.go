@@ -19,8 +19,8 @@ import (
 // step moves one file of the working tree and of the index from one commit to another, and keeps the user's edits.
 type step struct {
 	treeChange
-	// mine says that the change is the caller's, and not from a commit of others. replace says that the new content replaces the file on disk,
-	// with the user's edits.
+	// mine says that the caller makes the change, and that it does not come from somebody else's commit. replace says that the new content
+	// replaces the file on disk, also if the user has edited that file.
 	mine, replace bool
 
 	// The file on disk before the step, and what the step does there.

@@ -24,7 +24,7 @@ type diskFile struct {
 	mode    filemode.FileMode
 }
 
-// putAtOnce is the number of files that are written before they are renamed into their places: flushing many files together is faster.
+// putAtOnce is the number of files that put writes before it renames them into their places. Flushing many files together is faster.
 const putAtOnce = 256
 
 // put replaces files atomically: readers, a kill and a power cut find the old or the new content of each file. This matters because the

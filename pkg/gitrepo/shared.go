@@ -56,5 +56,5 @@ func shareFolders(dir string, names []string) error {
 	return nil
 }
 
-// missingFolders returns those of the folders that foldersOfNew returns that do not exist: all but the last.
+// missingFolders takes the result of foldersOfNew, and returns the folders that do not exist: all but the last.
 func missingFolders(folders []string) []string { return folders[:len(folders)-1] }

@@ -115,8 +115,8 @@ func (b *bounds) holds(values []any) error {
 // engines are functions of Helm's engine itself that make texts.
 var engines = map[string]bool{"fail": true, "include": true, "tpl": true}
 
-// grows tells whether the result of a function may be larger than its arguments, so that a loop of calls makes it ever larger. That is so
-// for all functions that make texts, lists or maps.
+// grows tells whether the result of a function may be larger than its arguments. A loop of such calls makes a text, list or map ever
+// larger.
 func grows(name string, function any) bool {
 	t := reflect.TypeOf(function)
 	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || engines[name] {

@@ -34,7 +34,7 @@ type charts struct {
 	within  time.Duration // the time for the templates of one release
 	mu      sync.Mutex
 	all     map[string]*loadedChart
-	// archives are the charts outside of the repo that were asked for; nil for one that is not available.
+	// archives has the requested charts from outside of the repo. The archive of a chart that is not available is nil.
 	archives map[OutsideChart][]byte
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // closure has all files that a build reads, gathered before kustomize runs. Kustomize sees only these files. It gets each kustomization as
-// fleetctl decoded it and wrote it again: every path in it leads to one of these files, and begins like no URL. So kustomize cannot leave
-// the repo by a path or over the network, and none of the files is a YAML bomb.
+// fleetctl decoded it and wrote it again: every path in it leads to one of these files, and none begins like a URL. So kustomize cannot
+// leave the repo by a path or over the network, and none of the files is a YAML bomb.
 type closure struct {
 	repo  *repo
 	files map[string][]byte

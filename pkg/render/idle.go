@@ -15,9 +15,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects, which neither kustomize nor Flux does.
-// It ignores targets that are a whole kind, because such a patch may be for later objects. The patches that keep the clusters of an
-// environment at its channel are an example.
+// idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects. Neither kustomize nor Flux reports
+// them. idlePatches ignores a target that is a whole kind, because such a patch may be for later objects. The patches that keep the
+// clusters of an environment at its channel are an example.
 func idlePatches(it *item, objects []*content) diag.Findings {
 	var out diag.Findings
 	for i, p := range it.spec.Patches {

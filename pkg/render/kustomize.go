@@ -189,7 +189,7 @@ func (b *builds) listed(dir string, item *yaml.Node) (string, bool) {
 	return name, ok && (b.repo.isFile(name) && !isKustomization(name) || b.repo.kustomizationFile(name) != "")
 }
 
-// independent are the kinds that kustomize neither changes because of other objects nor changes other objects for.
+// independent are the kinds whose objects kustomize builds alone: they change no other object, and no other object changes them.
 var independent = map[string]bool{
 	"v1/Namespace":                              true,
 	"helm.toolkit.fluxcd.io/HelmRelease":        true,

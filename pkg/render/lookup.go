@@ -116,7 +116,7 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 		return "" // also if it is an artifact that is made from this repo
 	}
 	if w.r.foreign && w.own.Name == "" && len(targets) == 0 && namespace == fluxSystem && name == fluxSystem {
-		return "" // by its name it is the source of the cluster's Flux, as a FluxInstance makes it
+		return "" // a FluxInstance makes the source of the cluster's Flux under this name
 	}
 	if kind != "GitRepository" {
 		return fmt.Sprintf("it comes from the %s %s", kind, name)
@@ -139,8 +139,8 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 		name, source.branch, branch)
 }
 
-// mayBeForeign says why a folder probably belongs to another repo. It returns "" if the folder exists, or must exist, in this repo. It is
-// for repos with their own layout that do not say which repo they are, or where a source comes from.
+// mayBeForeign says why a folder probably belongs to another repo. It returns "" if the folder exists, or must exist, in this repo.
+// Only repos with their own layout need the guess: they may say neither which repo they are nor where a source comes from.
 func (w *walk) mayBeForeign(targets []string, kind, namespace, name, dir string) string {
 	ownNamespace, ownName := cmp.Or(w.own.Namespace, fluxSystem), cmp.Or(w.own.Name, fluxSystem)
 	if !w.r.foreign || dir != "." && w.r.repo.isDir(dir) || namespace == ownNamespace && name == ownName {

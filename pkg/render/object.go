@@ -76,11 +76,11 @@ type Release struct {
 	Object *Object
 	// Chart is the folder of its chart in the repo, or "" if the chart is not in the repo.
 	Chart string
-	// Outside is its chart if the chart is in a registry or a repository of charts, and if Options.Outside was there to ask for it.
+	// Outside is the release's chart if the chart is in a registry or a repository of charts. It is nil without Options.Outside.
 	Outside *OutsideChart
 	// ReleaseName and ReleaseNamespace are the release's name and namespace as Helm sees them.
 	ReleaseName, ReleaseNamespace string
-	// Rendered says that its objects are in the result. If it is false, a finding says why.
+	// Rendered says that the result has the objects of the release. If Rendered is false, a finding says why.
 	Rendered bool
 }
 

@@ -189,8 +189,8 @@ type once struct {
 	problems diag.Findings
 }
 
-// render calls do, or returns what it made for an equal release. It calls do for each release with problems, because these have places in
-// different files.
+// render returns the result of do. Releases with an equal key share one call of do. Releases with findings share none, because their
+// findings point into different files.
 func (o *onces) render(k key, do func() ([]*content, diag.Findings)) ([]*content, diag.Findings) {
 	o.mu.Lock()
 	if o.all == nil {

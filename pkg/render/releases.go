@@ -58,8 +58,8 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	return made
 }
 
-// perValues returns the jobs for a HelmRelease that several workload clusters share: one for all clusters that have the same ConfigMaps for
-// it. A cluster can have a ConfigMap of its own under the name that the HelmRelease has for all of them.
+// perValues returns the jobs for a HelmRelease that several workload clusters share. Clusters with equal ConfigMaps of values share one
+// job. The HelmRelease names the same ConfigMap for every cluster, but the content may differ from cluster to cluster.
 func (w *walk) perValues(j *job) []*job {
 	if len(j.targets) < 2 || len(j.spec.Spec.ValuesFrom) == 0 {
 		return []*job{j}

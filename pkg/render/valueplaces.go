@@ -91,7 +91,7 @@ func valuesIn(r *repo, from configMap, key string) *yaml.Node {
 	return inner
 }
 
-// indent drops the columns of nodes, which are those in the text of a field and not those in its file.
+// indent drops the columns of nodes. They count from the beginning of the text of a field, and not from the beginning of the file's line.
 func indent(n *yaml.Node) {
 	n.Column = 0
 	for _, inner := range n.Content {

@@ -84,8 +84,8 @@ func (v *visible) patterns(dir string, domain []string) []gitignore.Pattern {
 	return own
 }
 
-// patternsIn returns the patterns of a file. An unreadable file is a finding, because source-controller may be able to read it, and then
-// Flux gets other files than those that are rendered.
+// patternsIn returns the patterns of a file. An unreadable file is a finding: source-controller may be able to read the file, and then
+// the files that Flux gets differ from the rendered files.
 func (v *visible) patternsIn(name string, domain []string) []gitignore.Pattern {
 	content, err := readFile(v.all, name)
 	switch {

@@ -32,8 +32,8 @@ func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest
 	return &f
 }
 
-// isSlip tells whether name is meant with one typing mistake: one letter is wrong, missing, too much, or swapped with the next. Names that
-// differ in a digit, or in a word of one letter, are no such pair, because people name different objects like this.
+// isSlip tells whether name differs from meant by one typing mistake: a letter is wrong, missing, additional, or swapped with the next
+// letter. It returns false for names that differ in a digit, or in a word of one letter, because people name different objects like this.
 func isSlip(name, meant string) bool {
 	if isHashed(name, meant) {
 		return true

@@ -82,7 +82,7 @@ func (r *run) leaveOut(out *Result, settings v1alpha1.Validation, findings diag.
 	return left
 }
 
-// checkSilenced reports a repo of which nothing could be built if comments silence all findings that say so.
+// checkSilenced reports a repo without any built object whose comments silence all errors. Otherwise the result would look like success.
 func (r *run) checkSilenced(out *Result) diag.Findings {
 	told := slices.ContainsFunc(out.Findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })
 	if r.rendered == nil || out.Objects > 0 || out.Ignored == 0 || told || !r.lacksObjects() {

@@ -7,8 +7,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
-// onThisCluster adds the references of a Flux object to objects of the cluster to which it applies others, if that is its own cluster: its
-// ServiceAccount, and what it waits for.
+// onThisCluster adds the references of a Flux object to its ServiceAccount and to the objects of its health checks. Flux looks for them on
+// the cluster to which the Flux object applies its objects. onThisCluster adds nothing if that is another cluster.
 func (c *referrer) onThisCluster() {
 	if c.fields.In("spec", "kubeConfig") != nil {
 		return

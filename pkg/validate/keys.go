@@ -33,7 +33,7 @@ func (s *resolver) checkKey(p place, o *object, ref reference) diag.Findings {
 			}
 		}
 	}
-	if keys[ref.key] || len(keys) == 0 { // a program fills an empty one, or something else makes it
+	if keys[ref.key] || len(keys) == 0 { // a program fills an object without keys, or makes the object
 		return nil
 	}
 	there := slices.Sorted(maps.Keys(keys))

@@ -17,7 +17,7 @@ type maker struct {
 	own   bool
 	// namespace is the field beside the name that has the namespace; "" means the namespace of the first object.
 	namespace string
-	// everywhere: it is made in the namespaces that spec.namespaces names, or in any.
+	// everywhere says that the controller makes the object in each namespace of spec.namespaces, or in any namespace.
 	everywhere bool
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
-// object is an object to check: one that Flux would apply, or a document that nothing applies yet.
+// object is an object to check. Flux would apply it, or it is in a document that nothing applies yet.
 type object struct {
 	*render.Object
 	// document has the object, or the HelmRelease whose chart makes the object. It is nil if the repo has neither.

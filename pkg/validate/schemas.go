@@ -104,8 +104,8 @@ func newSchemas(known *schema.Set) *schemas {
 	return &schemas{Set: known.Clone()}
 }
 
-// addTree adds the CRDs in the files of the repo. It adds those of excluded files last, because they may be wrong on purpose, and the first
-// CRD of a kind wins.
+// addTree adds the CRDs in the files of the repo. The first CRD of a kind wins, so CRDs of excluded files come last: they may be wrong on
+// purpose.
 func (s *schemas) addTree(t *tree) {
 	s.tree = t
 	files := slices.Clone(t.files)

@@ -165,7 +165,7 @@ func (s *selection) finds(l labelled) bool {
 	if s.what != selectsMachines {
 		return s.selector.Matches(l.labels)
 	}
-	if l.cluster == "" { // the cluster is not known, so it may be the same
+	if l.cluster == "" { // the object's cluster is unknown, so it may be the selector's cluster
 		l.labels = labels.Merge(l.labels, labels.Set{clusterGroup + "/cluster-name": s.cluster})
 	}
 	return (l.cluster == "" || l.cluster == s.cluster) && s.selector.Matches(l.labels)

@@ -99,12 +99,12 @@ func runsOf(o *object, content map[string]any) *runs {
 	return out
 }
 
-// says tells whether there is a version or a setting to compare.
+// says tells whether the object has a version, a setting or a reference that can be compared.
 func (r *runs) says() bool {
 	return r != nil && (r.version != "" || r.cluster != "" || r.control.name != "" || len(r.also)+len(r.gone) > 0)
 }
 
-// say reads the version from the first of some fields that has one.
+// say sets the version from the first of the fields at paths that has a version without variables.
 func (r *runs) say(f mapping.Fields, paths ...string) {
 	for _, path := range paths {
 		if text := f.Text(strings.Split(path, ".")...); text != "" && !strings.Contains(text, "${") {

@@ -24,7 +24,7 @@ type surroundings struct {
 	releases map[space][]string
 	// open are namespaces with an object from which a controller may make other objects.
 	open map[space]bool
-	// grants are the resources that a program in the namespace may create; "*" stands for all. The empty namespace stands for the whole place.
+	// grants are the resources that a program in the namespace may create; "*" stands for all. The empty namespace stands for all namespaces.
 	grants map[space]map[string]bool
 }
 
@@ -132,8 +132,8 @@ func grantsOf(o *object) (out []string) {
 	return out
 }
 
-// knows tells whether the repo has all objects of a kind that will be in a namespace. It does not if charts or folders from outside of the
-// repo, or controllers, may make others, or if the namespace existed before.
+// knows tells whether the repo declares all objects of a kind in a namespace. It returns false if controllers, or charts or folders from
+// outside of the repo, may make further objects, and for a namespace that existed before the fleet.
 func (s *resolver) knows(p place, namespace, kind string) bool {
 	a, at := s.surround(), space{p, namespace}
 	if namespace == "" || s.strange[p] || systemNamespaces.MatchString(namespace) || len(a.releases[at]) > 0 || a.open[at] ||

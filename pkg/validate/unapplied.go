@@ -111,7 +111,8 @@ func (u *passedOver) layouts() []layout.Layout {
 	return all
 }
 
-// asIfUsed marks as read all files that Flux would read of a unit if every cluster used it. A unit that no cluster uses yet is no fault.
+// asIfUsed marks the files of a unit, such as a feature, as read: all files that Flux would read if every cluster used the unit. A unit
+// that no cluster uses yet is no fault.
 func (u *passedOver) asIfUsed(unit string) {
 	var dirs []string
 	for _, name := range u.tree.folders[unit] {

@@ -59,7 +59,7 @@ func misspelt(name string) string {
 	return diag.Nearest(lower, scopes)
 }
 
-// commonReason is reason for a shared file of an environment's clusters.
+// commonReason says why no cluster of an environment applies a file that the clusters share, and what to do.
 func (u *passedOver) commonReason(l layout.Layout, environment, common string, f *file) (summary, hint string) {
 	folder, _, nested := strings.Cut(strings.TrimPrefix(f.path, common+"/"), "/")
 	scoped := nested && slices.Contains(layout.Scopes(), folder)

@@ -93,7 +93,7 @@ type run struct {
 // request is the request to the confined process that validates.
 type request struct {
 	Options Options
-	// Dir is the fleet repo. Only are its files and folders whose findings are wanted.
+	// Dir is the fleet repo, and Prefix its path in the Git repository. Only lists the files and folders whose findings are wanted.
 	Dir, Prefix string
 	Only        []string
 	// Commits are the commits since Options.CommitsSince, newest first.

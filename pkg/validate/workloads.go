@@ -73,7 +73,7 @@ func (c *referrer) beside(kind, path string) {
 	})
 }
 
-// named adds a reference whose name has no variable, to an object that does not exist by itself.
+// named adds a reference to an object, if the name has no variable, and if Kubernetes does not make the object in every namespace.
 func (c *referrer) named(group, kind, namespace, name, at string) {
 	if kind == "ServiceAccount" && name == "default" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
 		return // every namespace has these objects

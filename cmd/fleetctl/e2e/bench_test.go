@@ -87,7 +87,7 @@ func run(b *testing.B, cmd *exec.Cmd) []byte {
 	return out
 }
 
-// peers runs kind, clusterctl and kubectl one after the other, as their documentation has it.
+// peers runs kind, clusterctl and kubectl one after the other, as their documentation says.
 type peers struct {
 	b        *testing.B
 	programs string

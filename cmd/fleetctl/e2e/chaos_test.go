@@ -37,7 +37,7 @@ type chaos struct {
 	took  map[string]time.Duration // by operation: what it took the last time that nobody disturbed it
 }
 
-// operation is what is under way when something is killed. It can be repeated to the end.
+// operation is a command that runs while the test kills something. After a kill the test repeats the command until it comes to its end.
 type operation struct {
 	name string
 	// weight is how often it is chosen, against the others.
@@ -107,7 +107,7 @@ func (c *chaos) tracked(path string) bool {
 	return c.git("ls-tree", "-r", "--name-only", "HEAD", path) != ""
 }
 
-// victim is what a kill -9 hits.
+// victim is a process that the test kills with SIGKILL.
 type victim struct {
 	name   string
 	weight int
@@ -172,7 +172,7 @@ func choose[T any](rng *rand.Rand, from []T, weight func(T) int) T {
 	return from[len(from)-1]
 }
 
-// TestKills kills what it takes to keep a fleet, at random, lets a run go to the end, and looks from outside at what is there.
+// TestKills kills commands, hosts and their programs at random, lets a run go to its end, and then checks the result from outside.
 func TestKills(t *testing.T) {
 	t.Run(onEmbedded.name, func(t *testing.T) {
 		seed := *killSeed
@@ -287,7 +287,7 @@ func (c *chaos) finish(args []string, done func() bool) {
 	}
 }
 
-// nothingLeft looks for what a teardown leaves.
+// nothingLeft reports everything that a teardown has left on this machine.
 func (c *chaos) nothingLeft() {
 	c.t.Helper()
 	if left := leftOnMachine(c.fleet); len(left) > 0 {
@@ -364,7 +364,7 @@ func (c *chaos) processesWhole() {
 	}
 }
 
-// secretsWhole decrypts all that is encrypted, with what is in the state folder.
+// secretsWhole decrypts every encrypted file of the fleet repo, with the age key in the state folder.
 func (c *chaos) secretsWhole() {
 	c.t.Helper()
 	for _, name := range lines(c.git("ls-files", "*?.sops.yaml")) {

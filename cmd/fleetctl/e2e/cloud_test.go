@@ -65,7 +65,7 @@ func (f *fleet) plays(acts []act) {
 	}
 }
 
-// newOnAWS begins with the simulator, so that it is still there for what a failed test left in it.
+// newOnAWS starts the simulator first, so that the simulator still runs when the resources of a failed test are removed.
 func newOnAWS(t *testing.T, name string) *onAWS {
 	t.Helper()
 	return onSimulator(t, newAWS(t), name)

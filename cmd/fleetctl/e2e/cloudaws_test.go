@@ -30,7 +30,7 @@ type simulatedAWS struct {
 // envPython names a Python that has moto.
 const envPython = "FLEETCTL_E2E_PYTHON"
 
-// newAWS starts one on a port of its own.
+// newAWS starts a simulated AWS on a free port.
 func newAWS(t *testing.T) *simulatedAWS {
 	t.Helper()
 	aws := &simulatedAWS{}
@@ -42,8 +42,8 @@ func newAWS(t *testing.T) *simulatedAWS {
 // builds more than a minute.
 const startsWithin = 4 * time.Minute
 
-// simulate starts the simulator of a cloud, whose first line tells what it is. It ends with the test, however that ends: its standard input
-// does.
+// simulate starts the simulator of a cloud, whose first line describes it. The simulator ends with the test, even with a killed one,
+// because its standard input ends then.
 func simulate(t *testing.T, cloud string, cmd *exec.Cmd, into any) {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()
@@ -94,7 +94,7 @@ func simulate(t *testing.T, cloud string, cmd *exec.Cmd, into any) {
 	}
 }
 
-// left is all that the account has and a new one has not, as KIND/ID. It is the simulator's own word.
+// left lists, as KIND/ID, the resources that the account has and a new account does not have. The simulator itself counts them.
 func (a *simulatedAWS) left(t *testing.T) []string {
 	t.Helper()
 	return ask[[]string](t, a.URL+"/_test/left")
@@ -112,13 +112,13 @@ func (a *simulatedAWS) uses(t *testing.T, key string) int {
 	return total
 }
 
-// made counts by call how often the account has made something since it was prepared, also what has gone since.
+// made counts, by API call, the resources that the account has made since it was prepared. Deleted resources count, too.
 func (a *simulatedAWS) made(t *testing.T) map[string]int {
 	t.Helper()
 	return ask[map[string]int](t, a.URL+"/_test/made")
 }
 
-// machines are the instances that there are and were, each with what it finds when it boots.
+// machines returns all instances, deleted instances included, each with its boot data.
 func (a *simulatedAWS) machines(ctx context.Context) ([]machine, error) {
 	all, err := tryToAsk[[]machine](ctx, a.URL+"/_test/machines")
 	for i := range all {

@@ -36,13 +36,13 @@ type machine struct {
 	UserData string `json:"userData"`
 }
 
-// newerVersion is what a cluster of kubernetesVersion can be upgraded to. The simulated machines that have it run the same programs as
-// others.
+// newerVersion is a version that a cluster of kubernetesVersion can be upgraded to. Simulated machines of both versions run the same
+// programs.
 const newerVersion = "v1.36.4"
 
-// booter makes the machines of a simulated cloud boot, which no simulator does: those of a control plane run the real one, all become
-// Nodes, and what is ended in the cloud is gone with its Node. With images, the Deployments of each cluster run as processes; without, pods
-// run nowhere.
+// booter makes the machines of a simulated cloud boot, which no simulator does. The machines of a control plane run a real control plane.
+// All machines become Nodes. A machine that is ended in the cloud stops, and its Node is deleted. With images, the Deployments of each
+// cluster run as processes; without, pods run nowhere.
 type booter struct {
 	t      *testing.T
 	dir    string
@@ -253,7 +253,7 @@ func (b *booter) note(one *booted, ended bool) {
 	b.log = append(b.log, event)
 }
 
-// events are all that happened after the first so many.
+// events returns all events but the first ones.
 func (b *booter) events(first int) []bootEvent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -336,7 +336,8 @@ func (b *booter) endAll() {
 	}
 }
 
-// balancer is what the simulator's load balancers do not do: it listens at the cluster's endpoint and leads to the API servers.
+// balancer does the work of a load balancer, which the simulator's load balancers do not do: it listens at the cluster's endpoint, and
+// passes connections on to the API servers.
 type balancer struct {
 	listener net.Listener
 

@@ -26,8 +26,8 @@ type etcdMember struct {
 func peerURL(address string) string   { return "https://" + net.JoinHostPort(address, "2380") }
 func clientURL(address string) string { return "https://" + net.JoinHostPort(address, "2379") }
 
-// startEtcd starts the member of a machine: of a cluster of its own, or of that which the member at the address other belongs to. It joins
-// as kubeadm has it join: without a vote until it has caught up.
+// startEtcd starts etcd on a machine. Without other, it begins a new etcd cluster. Otherwise it joins the etcd cluster of the member at the
+// address other as kubeadm does: without a vote until it has caught up.
 func (p *plane) startEtcd(ctx context.Context, other string) error {
 	initial, state := p.machine.Hostname+"="+peerURL(p.machine.Address), "new"
 	if other != "" {

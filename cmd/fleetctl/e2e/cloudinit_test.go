@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// bootData are what a machine finds when it boots: files, and what kubeadm is to do with them.
+// bootData are the boot data of a machine: files, and the configuration of kubeadm in them.
 type bootData struct {
 	// files by their path.
 	files map[string]string

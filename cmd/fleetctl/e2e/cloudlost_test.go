@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAWSRunnerLost: a pipeline's runner dies with its ephemeral management cluster while machines are being made in AWS. A new one goes on
-// from the snapshot to the permanent management cluster, and makes nothing that is there already.
+// TestAWSRunnerLost: a pipeline's runner dies with its ephemeral management cluster while machines are being made in AWS. A new
+// runner goes on from the snapshot to the permanent management cluster, and makes no machine a second time.
 func TestAWSRunnerLost(t *testing.T) {
 	p := newPivotOnAWS(t, "e2e-lost")
 	place := filepath.Join(p.base, "snapshots")

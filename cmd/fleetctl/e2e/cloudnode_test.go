@@ -30,7 +30,7 @@ const (
 	controlPlaneRole = "node-role.kubernetes.io/control-plane"
 )
 
-// put makes an object, or takes the one that is there, and gives it a status.
+// put makes an object, or takes the existing object of this name, and sets the object's status.
 func put(ctx context.Context, c *kube.Client, obj client.Object, status func()) error {
 	if err := client.IgnoreAlreadyExists(c.Create(ctx, obj)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func put(ctx context.Context, c *kube.Client, obj client.Object, status func()) 
 	})
 }
 
-// uploadConfig is what kubeadm keeps of its configuration in the cluster: Cluster API takes a cluster that has it for initialised.
+// uploadConfig stores kubeadm's configuration in the cluster, as kubeadm does. By it, Cluster API knows an initialised cluster.
 func uploadConfig(ctx context.Context, c *kube.Client, d *bootData) error {
 	return put(ctx, c, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: kubeSystem, Name: "kubeadm-config"},
@@ -56,8 +56,8 @@ func uploadConfig(ctx context.Context, c *kube.Client, d *bootData) error {
 	}, nil)
 }
 
-// introduce does what kubeadm join begins with: the authority has to be the one whose key the machine was told, and its server has to know
-// the token.
+// introduce checks what kubeadm join checks first: the machine's boot data name the key of this authority, and the API server knows the
+// token.
 func introduce(ctx context.Context, j *joinConfiguration, authority []byte) error {
 	told := j.Discovery.BootstrapToken
 	certificates, err := cert.ParseCertsPEM(authority)
@@ -84,7 +84,7 @@ func introduce(ctx context.Context, j *joinConfiguration, authority []byte) erro
 	return nil
 }
 
-// register makes the Node as the machine's kubelet does, with what the cloud's own controller adds to that.
+// register makes the Node as the machine's kubelet does, and completes it as the cloud's controller does.
 func register(ctx context.Context, c *kube.Client, m machine, d *bootData) error {
 	labels := map[string]string{
 		corev1.LabelHostname: m.Hostname, corev1.LabelInstanceTypeStable: m.Type, corev1.LabelTopologyZone: m.Zone,
@@ -134,7 +134,7 @@ func register(ctx context.Context, c *kube.Client, m machine, d *bootData) error
 	})
 }
 
-// mirror shows the pods of the control plane, which run as what they are here: processes. Of kube-scheduler there is the pod alone, as no
+// mirror makes the mirror pods of the control plane, whose programs run as processes. kube-scheduler has a pod and no process, because no
 // pod is scheduled.
 func mirror(ctx context.Context, c *kube.Client, m machine) error {
 	for _, component := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -169,7 +169,7 @@ func mirror(ctx context.Context, c *kube.Client, m machine) error {
 	return nil
 }
 
-// unregister is what the cloud's own controller does once there is no such machine any more.
+// unregister deletes the Node of a deleted machine, as the cloud's controller does.
 func unregister(ctx context.Context, c *kube.Client, m machine) error {
 	err := c.WithWatch.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Hostname}})
 	if err != nil && !apierrors.IsNotFound(err) {

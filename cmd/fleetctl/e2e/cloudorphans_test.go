@@ -46,8 +46,8 @@ func (a *onAWS) hasNoOrphans(t *testing.T) {
 	}
 }
 
-// TestAWSOrphans: the management cluster goes with its machine, and a cluster lives on in AWS. orphans lists all that it has there, and not
-// what other fleets have in the same account, deletes that, and touches nothing else.
+// TestAWSOrphans: the management cluster is lost with its machine, and a workload cluster lives on in AWS. orphans lists and deletes the
+// cluster's resources, and no resource of another fleet in the same account.
 func TestAWSOrphans(t *testing.T) {
 	a := newOnAWS(t, "e2e-orphans")
 	if !a.step("init with the AWS provider", a.inits) || !a.step("a commit makes a cluster's infrastructure", a.declares) {
@@ -141,8 +141,8 @@ func (f *fleet) deletesNothingYet(t *testing.T, would string, left func() []stri
 	}
 }
 
-// deletesOrphans deletes what the cluster shop has left in its cloud, least things at least. Others' things stay, of which one could be
-// taken for the cluster's.
+// deletesOrphans deletes the resources of the cluster shop in its cloud, and requires at least as many as least. The resources in others
+// stay, although one of them looks like the cluster's.
 func (f *fleet) deletesOrphans(t *testing.T, least int, others []string, left func() []string) {
 	t.Helper()
 	run := f.run("orphans", "--delete", "shop", "--gone", f.name, "--yes", "-o", "json")
@@ -170,7 +170,7 @@ func (f *fleet) deletesOrphans(t *testing.T, least int, others []string, left fu
 	}
 }
 
-// gone ends the management cluster with all that this machine knows of it.
+// gone ends the management cluster, and deletes this machine's state folder.
 func (f *fleet) gone(t *testing.T) {
 	t.Helper()
 	kill(t, f.on.processes(f))

@@ -121,7 +121,7 @@ func (p *pivotOnAWS) bootstrapsWith(t *testing.T, more ...string) {
 	p.mgmt = p.client(p.kubeconfig)
 }
 
-// hasNothingTwice compares what AWS has with what it had, and requires that each kind is there as often as two clusters need it.
+// hasNothingTwice requires that AWS has the same resources as before, and of each kind as many as two clusters need.
 func (p *pivotOnAWS) hasNothingTwice(t *testing.T) {
 	p.hasMachinesEach(t, 1)
 	if now := p.aws.left(t); !slices.Equal(now, p.before) {

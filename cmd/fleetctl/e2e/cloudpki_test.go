@@ -36,7 +36,7 @@ const (
 	managerPair       = "controller-manager"
 )
 
-// newPKI writes the cluster's own files into dir, and signs with them what one machine needs that is reached at these hosts.
+// newPKI writes the given files of the cluster into dir, and signs with them the certificates of one machine, for these hosts.
 func newPKI(dir string, given map[string]string, hosts ...string) (pkiDir, error) {
 	p := pkiDir(dir)
 	for name, content := range given {

@@ -100,7 +100,7 @@ func (p *plane) startAPIServer(ctx context.Context, serviceSubnet string) error 
 	})
 }
 
-// startControllers starts those that need no kubelet. Deployments are left to pods, or stay as they are.
+// startControllers starts the controllers that need no kubelet.
 func (p *plane) startControllers(ctx context.Context) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["own"] = &clientcmdapi.Cluster{Server: "https://" + p.api(), CertificateAuthority: p.pki.cert(clusterAuthority)}

@@ -29,7 +29,7 @@ type simulatedVSphere struct {
 // envVSphere names the program of scripts/offline/modules/vcsim.
 const envVSphere = "FLEETCTL_E2E_VSPHERE"
 
-// left is all that vCenter has and had not in the beginning, as KIND/NAME.
+// left lists, as KIND/NAME, the objects that vCenter did not have at the beginning.
 func (v *simulatedVSphere) left(t *testing.T) []string {
 	t.Helper()
 	return ask[[]string](t, v.URL+"/left")

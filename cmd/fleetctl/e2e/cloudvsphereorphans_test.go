@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestVSphereOrphans: the management cluster goes with its machine, and a cluster lives on in vSphere. orphans lists its machines, and not
-// what other fleets have in the same vCenter, deletes those that prove to be the fleet's, and touches nothing else.
+// TestVSphereOrphans: the management cluster is lost with its machine, and a workload cluster lives on in vSphere. orphans lists the
+// cluster's machines, and no machine of another fleet in the same vCenter. It deletes only machines with a proof that they are the fleet's.
 func TestVSphereOrphans(t *testing.T) {
 	v := newOnVSphere(t, "e2e-vsphere-orphans")
 	for _, each := range []act{

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// elsewhere is a network of its own on this machine, with loopback alone: what runs in it is on another machine, as far as ports can tell.
+// elsewhere is a separate network on this machine, with a loopback alone. By their ports, programs in it are on another machine.
 type elsewhere struct{ ns *os.File }
 
-// newElsewhere makes one. Ports that are given out in it are none that are given out here, so that each can be led through from here.
+// newElsewhere makes a separate network. Its free ports differ from the free ports of this machine, so that this machine can forward each.
 func newElsewhere(t *testing.T) *elsewhere {
 	t.Helper()
 	e := &elsewhere{}

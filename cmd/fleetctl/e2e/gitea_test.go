@@ -228,7 +228,7 @@ func (g *gitea) api(t *testing.T, method, path string, body any) (int, []byte) {
 	return g.ask(t, method, path, body, func(r *http.Request) { r.Header.Set("Authorization", "token "+g.admin) })
 }
 
-// does is api for what has to succeed.
+// does calls api, and fails the test if the call fails.
 func (g *gitea) does(t *testing.T, method, path string, body any) string {
 	t.Helper()
 	status, answer := g.api(t, method, path, body)
@@ -253,7 +253,7 @@ func (g *gitea) push(t *testing.T, dir, token string) {
 	}
 }
 
-// giteaPullRequest is a pull request as Gitea's API has it, as far as the tests look at it.
+// giteaPullRequest has the fields of a pull request in Gitea's API that the tests read.
 type giteaPullRequest struct {
 	Number             int
 	Title, Body, State string
@@ -264,7 +264,7 @@ type giteaPullRequest struct {
 	ChangedFiles       int `json:"changed_files"`
 }
 
-// pullRequests are all that a repository has, the newest first.
+// pullRequests returns all pull requests of a repository, the newest first.
 func (g *gitea) pullRequests(t *testing.T, repo string) []giteaPullRequest {
 	t.Helper()
 	return decode[[]giteaPullRequest](t, g.does(t, http.MethodGet, "/repos/"+repo+"/pulls?state=all", nil))

@@ -112,8 +112,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestSourceLost: the source goes with its machine, right after the work has changed hands. Who has a way to the target and the fleet repo
-// goes on.
+// TestSourceLost: the source is lost with its machine, right after the work has changed hands. Another machine that reaches the target and
+// the fleet repo goes on.
 func TestSourceLost(t *testing.T) {
 	h := newHandedOver(t)
 	if !h.step("the source makes clusters", h.declares) || !h.step("the target is a cluster with providers and no fleet", h.prepares) {
@@ -322,8 +322,8 @@ func (r *running) lives(moment time.Duration) {
 	}
 }
 
-// killedWhen kills it as soon as look says so. It stands still while look looks, however long that takes on a busy machine, and runs a
-// moment in between: what is there for longer than such a moment is not missed.
+// killedWhen kills the command as soon as look returns true. The command is stopped while look runs, however long that takes on a busy
+// machine, and runs for a moment between two calls. So look sees every state that lasts longer than such a moment.
 func (r *running) killedWhen(look func() bool) {
 	r.t.Helper()
 	for {
@@ -376,7 +376,7 @@ func (h *handedOver) sameMachines(t *testing.T, before []string, c *kube.Client)
 	}
 }
 
-// scaled gives a cluster's pool another size by a commit, and waits until it has it.
+// scaled changes the size of a cluster's pool by a commit, and waits until the pool has this size.
 func (h *handedOver) scaled(c *kube.Client, name string, replicas int) {
 	h.t.Helper()
 	h.ok("pool", "scale", name, "md-0", "--replicas", fmt.Sprint(replicas), "--push")

@@ -32,7 +32,7 @@ func (p proc) belongsTo(folder string) bool {
 	return within(p.program) || within(p.dir) || slices.ContainsFunc(strings.Fields(p.command), within)
 }
 
-// processTable lists the processes of this machine. Those that end while it looks, and those that have ended, are left out.
+// processTable lists the processes of this machine. It leaves out zombies, and processes that end while it reads them.
 func processTable(tb testing.TB) map[int]proc {
 	tb.Helper()
 	found, err := filepath.Glob("/proc/[0-9]*")

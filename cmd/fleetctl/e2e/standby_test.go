@@ -49,14 +49,14 @@ func TestStandby(t *testing.T) {
 		return
 	}
 	if !h.step("it follows the snapshots", func(t *testing.T) {
-		h.fails(1, []string{"find a snapshot"}, with("standby", "refresh", "spare")...)
+		h.fails(1, []string{"find a snapshot"}, "standby", "refresh", "spare")
 		h.ok("backup", "--management", h.name)
 		r := decode[struct {
 			Works    bool           `json:"works"`
 			Standby  string         `json:"standby"`
 			Restored map[string]int `json:"restored"`
 			Findings []struct{ Severity, Summary string }
-		}](t, h.ok(with("standby", "refresh", "spare", "-o", "json")...).stdout)
+		}](t, h.ok("standby", "refresh", "spare", "-o", "json").stdout)
 		if !r.Works || r.Standby != "spare" || r.Restored["Machine"] != len(before) {
 			t.Errorf("it says %+v", r)
 		}

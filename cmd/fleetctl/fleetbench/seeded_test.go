@@ -17,8 +17,8 @@ import (
 // seed is an error in the file of one cluster.
 type seed struct{ what, old, becomes string }
 
-// seeds are errors that people make. The tests of pkg/validate plant one or more for every rule; these are those that stand in the files of
-// clusters, which is where kubeconform may find them too.
+// seeds are errors that people make. The tests of pkg/validate plant errors for every rule. seeds has only errors in the files of clusters,
+// because kubeconform may find these, too.
 var seeds = []seed{
 	{"field that there is not", "releaseName:", "releaseNam:"},
 	{"field that there is not, deep", "    kind: HelmChart\n", "    kind: HelmChart\n    versions: v1\n"},
@@ -64,8 +64,8 @@ func (m *bench) seeded() {
 	fmt.Printf("seeded errors found: fleetctl validate %d of %d, kubeconform %d of %d\n", ours, all, theirs, all)
 }
 
-// plant plants errors in a fleet, each in a cluster of its own, and counts those that each program finds. kubeconform gets all that there
-// is: the files of the repo, and what of it renders.
+// plant plants errors in a fleet, each in a separate cluster, and counts the errors that each program finds. kubeconform gets the files of
+// the repo, and all objects that could be rendered.
 func (m *bench) plant(some []seed) (byOurs, byTheirs int) {
 	m.Helper()
 	dir := m.TempDir()

@@ -34,7 +34,7 @@ func asStranger() []string {
 // others are the Clusters that another management cluster has by now: they come back paused.
 func others(i id) bool { return i.kind == "Cluster" && i.name == "beta" }
 
-// around finds the others out as the command does: by a check, which a run that goes on has to make again.
+// around finds the clusters of other owners by a check, as the command does. A run that continues has to make this check again.
 func around(o handover.Options) handover.AroundOptions {
 	found := map[string]bool{}
 	return handover.AroundOptions{
@@ -50,7 +50,8 @@ func around(o handover.Options) handover.AroundOptions {
 	}
 }
 
-// backedUp tells whether Velero's backup has an object: all of the fleet's namespaces, what Flux works from, and what is in no namespace.
+// backedUp tells whether Velero's backup has an object. It has the objects of the fleet's namespaces and the objects that they refer to,
+// and all that Flux needs.
 func backedUp(i id) bool {
 	if i.kind == "Pod" || i.kind == "Namespace" {
 		return false
@@ -78,8 +79,8 @@ func asRestored(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// veleroRestores makes at the target what the source had, in the order of kinds' names: none of it needs an owner. Like Velero it leaves
-// alone what is there, and puts the managed fields back. Those kinds have not come yet.
+// veleroRestores makes the source's objects at the target, except objects of the kinds in not. It goes by the names of the kinds, because
+// no object needs its owner first. Like Velero, it does not change an existing object, and it restores the managed fields.
 func (w *world) veleroRestores(ctx context.Context, t testing.TB, not ...string) {
 	t.Helper()
 	ids := slices.SortedFunc(maps.Keys(w.sourceBefore), func(a, b id) int { return strings.Compare(a.String(), b.String()) })
@@ -165,8 +166,8 @@ func (j judge) takenIn(ctx context.Context, t testing.TB) []string {
 	return faults
 }
 
-// decides compares what a status says of what was made once and for all: what a cluster with Machines needs is there, and nothing is made
-// up.
+// decides compares the initialization of two statuses. The new status must have what a cluster with Machines needs, and nothing that the
+// old status lacks.
 func decides(i id, before, now *unstructured.Unstructured) []string {
 	was, _, _ := unstructured.NestedMap(before.Object, "status", "initialization")
 	is, _, _ := unstructured.NestedMap(now.Object, "status", "initialization")
@@ -206,8 +207,8 @@ func (w *world) fencedForVelero(ctx context.Context, t testing.TB) []string {
 	return faults
 }
 
-// undone is what has to hold after an abort: nobody acts on what may be left, because no Cluster is, and all runs as before. Secrets that
-// are only named, and what belongs to no Cluster as far as anybody can tell, are left.
+// undone returns what is wrong after an abort. Without a Cluster, no controller acts on the objects that an abort leaves: Secrets that
+// other objects only name, and objects of which nobody can tell the Cluster. All controllers run as before.
 func (j judge) undone(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	_, target := j.sides(ctx, t)

@@ -118,7 +118,7 @@ func (w *world) veleroMakes(ctx context.Context, t testing.TB, name string) erro
 	return w.target.request(ctx, http.MethodPost, r.path("team-a", ""), body, nil, asVelero()...)
 }
 
-// ownSecrets makes at the target the Secrets that what is restored names, too.
+// ownSecrets makes Secrets at the target, with the names of the Secrets that the restored objects refer to.
 func (w *world) ownSecrets(ctx context.Context, t testing.TB) []id {
 	t.Helper()
 	var own []id

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// detached is what has to hold at the source once a Cluster is detached: that is gone with what it is made of, and nothing else is another
-// than before.
+// detached returns what is wrong at the source after a Cluster was detached: the Cluster and its objects must be gone, and every other
+// object must be as before.
 func (j judge) detached(ctx context.Context, t testing.TB) (faults []string, left map[id]bool) {
 	t.Helper()
 	source, target := j.sides(ctx, t)

@@ -77,10 +77,10 @@ func isTransient(key string) bool {
 	return false
 }
 
-// save is what is there.
+// save returns the present content of etcd.
 func (e *etcd) save(ctx context.Context) (saved, error) { return e.read(ctx) }
 
-// restore puts back what save has seen and returns the keys that it has taken away or changed.
+// restore brings etcd back to the saved content, and returns the keys that it has removed or changed.
 func (e *etcd) restore(ctx context.Context, saved saved) ([]string, error) {
 	there, err := e.read(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (e *etcd) restore(ctx context.Context, saved saved) ([]string, error) {
 	return touched, nil
 }
 
-// fill makes the store what it is when its disk is full, or gives it space again: etcd itself refuses then whatever would take more of it.
+// fill raises or clears etcd's alarm for a lack of space. While the alarm is raised, etcd refuses every write that needs space.
 func (e *etcd) fill(ctx context.Context, full bool) error {
 	action := "DEACTIVATE"
 	if full {

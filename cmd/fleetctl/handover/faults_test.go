@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// trouble is what a hand-over meets without being killed.
+// trouble is a fault that a hand-over has to survive, other than a kill.
 type trouble struct {
 	name string
 	run  func(*world) *run
 }
 
-// from does deed to a write and to those after it, for some time: a server that has trouble has it for more than one request.
+// from does deed to a write and to all later writes for some time, because the trouble of a server lasts longer than one request.
 func from(at int, does deed, lasts time.Duration) func(*world) *run {
 	return func(*world) *run {
 		var until time.Time
@@ -121,8 +121,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestTargetLost kills hand-overs, and then there is no way to the target any more. Before it may have taken over, an abort without it
-// gives the source all back; and when the target is there again, another one takes away what was left there.
+// TestTargetLost kills hand-overs, and then cuts off the target. As long as the target cannot have taken over, an abort without the target
+// gives all work back to the source. When the target answers again, another abort removes the remaining objects from the target.
 func TestTargetLost(t *testing.T) {
 	b := newBed(t, engine(t), 1, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	w := b.worlds[0]

@@ -30,7 +30,7 @@ var deployments = []struct{ namespace, name, provider, providerType string }{
 	{"flux-system", "helm-controller", "", ""},
 }
 
-// manifestLabel is the provider's name as clusterctl writes it on what it installs.
+// manifestLabel is the provider's name in the label that clusterctl sets on the objects that it installs.
 func manifestLabel(name, providerType string) string {
 	switch providerType {
 	case "BootstrapProvider":
@@ -43,7 +43,7 @@ func manifestLabel(name, providerType string) string {
 	return name
 }
 
-// seeder puts manifests into a side, with status, and with owners as those that have the name.
+// seeder puts manifests into a side, with their status. An owner in a manifest becomes the object of that name.
 type seeder struct {
 	side *side
 	uids map[string]types.UID
@@ -97,7 +97,7 @@ func (s *seeder) namespace(ctx context.Context, t testing.TB, name string) {
 	}
 }
 
-// file creates what a file of testdata has, with its capital words replaced by values: pairs of word and value.
+// file creates the objects in a file of testdata. values are pairs: a word in capitals, and the value that replaces this word.
 func (s *seeder) file(ctx context.Context, t testing.TB, name string, values ...string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))

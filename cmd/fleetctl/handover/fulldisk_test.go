@@ -43,7 +43,7 @@ spec:
     providers: [{name: docker, version: v1.14.2}]
 `
 
-// twoInOne is a fleet repo with two management clusters, as one machine has it: what a command gets to know of that is in its fields.
+// twoInOne is a fleet repo with two management clusters on one machine. Its fields are all that a command gets to know.
 type twoInOne struct {
 	Dir, Store, Cache, Token string
 	// Full says that the disk takes nothing from the beginning.
@@ -127,8 +127,8 @@ func (f *twoInOne) command(t *testing.T, full bool) program {
 }
 
 // TestFullDisk fills the disk of the machine that transfers a Cluster, before it begins and at writes of all phases: its state, the fleet
-// repo, Git's objects, all that a command writes. It gives up and loses nothing, and run again with space, it comes to its end. One that
-// was killed is aborted on a full disk.
+// repo, Git's objects, all that a command writes. The command gives up and loses nothing. Run again with space, it comes to its end. An
+// abort of a killed command works on a full disk.
 func TestFullDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
@@ -202,7 +202,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// neither lists what is at no side any more.
+// neither lists the objects that neither side has any more.
 func neither(ctx context.Context, t *testing.T, w *world) []string {
 	t.Helper()
 	source, target := w.source.read(ctx, t), w.target.read(ctx, t)

@@ -22,7 +22,7 @@ type judge struct {
 	status bool
 }
 
-// fleetNamespaces hold what is handed over.
+// fleetNamespaces are the namespaces whose objects are handed over.
 var fleetNamespaces = []string{"team-a", "team-b", "team-c"}
 
 // travels tells that an object has to be at exactly one side, whatever happens.
@@ -30,7 +30,8 @@ func travels(i id) bool {
 	return slices.Contains(fleetNamespaces, i.namespace) && !isReferenced(i)
 }
 
-// isReferenced tells that an object is needed by what is handed over, though it is not part of it: it has to arrive, and may stay.
+// isReferenced tells whether objects that are handed over need this object, which does not belong to a Cluster. It has to arrive at the
+// target, and may stay at the source.
 func isReferenced(i id) bool {
 	switch i.name {
 	case "aso-credentials", "alpha-values", "prod", "prod-identity":
@@ -39,7 +40,7 @@ func isReferenced(i id) bool {
 	return false
 }
 
-// sides reads both sides, once what is played is done.
+// sides reads both sides, after the played controllers have finished their work.
 func (j judge) sides(ctx context.Context, t testing.TB) (source, target snapshot) {
 	t.Helper()
 	j.world.source.settle(ctx, t)
@@ -120,7 +121,7 @@ func (j judge) asBefore(ctx context.Context, t testing.TB) []string {
 	return append(faults, j.unchanged("the target", j.world.targetBefore, target)...)
 }
 
-// marks are what an object keeps of having been handed over: by which hand-over, what it was at the source, and whose its Cluster is now.
+// marks are the annotations that a hand-over leaves on objects: the hand-over, the object's state at the source, and the Cluster's owner.
 var marks = []string{"fleetctl.dev/handover", "fleetctl.dev/handover-source", "fleetctl.dev/handover-stays", "fleetctl.dev/owner"}
 
 func withoutMarks(obj *unstructured.Unstructured) *unstructured.Unstructured {

@@ -46,7 +46,7 @@ spec:
     providers: [{name: docker, version: v1.14.2}]
 `
 
-// masterRepos are the repo of the masters and that of eu, each on a Git server of its own, with what this machine knows of both.
+// masterRepos are the repo above, which declares the management cluster eu, and eu's own repo. Each is on a separate Git server.
 type masterRepos struct {
 	above, own *gittest.HTTPS
 	dir        string
@@ -127,7 +127,7 @@ func know(t *testing.T, deps management.Deps, name, dir string, s *side, kubecon
 	}
 }
 
-// release is what a side's Flux has of a cluster once it has done what the fleet repo says. The test plays it.
+// release creates the objects that a side's Flux would create for a cluster of the fleet repo. The test plays Flux.
 func release(ctx context.Context, t *testing.T, s *seeder, name string) {
 	t.Helper()
 	s.namespace(ctx, t, name)
@@ -143,8 +143,9 @@ func release(ctx context.Context, t *testing.T, s *seeder, name string) {
 	}))
 }
 
-// TestTransferIntoOwnRepo hands a Cluster to a management cluster with a repository of its own: two API servers, two Git servers. What the
-// repos say is pushed to each with its own token, first where it arrives; cut off between the two, the same goes on.
+// TestTransferIntoOwnRepo hands a Cluster to a management cluster with a repository of its own: two API servers, two Git servers. The
+// command pushes to each repo with its own token, first to the target's repo. If it is cut off between the two pushes, the same command
+// goes on.
 func TestTransferIntoOwnRepo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

@@ -70,7 +70,7 @@ func (s *side) playDeployments(ctx context.Context, t testing.TB) {
 	}
 }
 
-// playDeployment looks at the Deployment as it is now: what the watch told may be of before a restore, which it never overlaps.
+// playDeployment reads the Deployment anew, because the watch's event may be older than a restore. It never runs during a restore.
 func (s *side) playDeployment(ctx context.Context, namespace, name string) error {
 	s.playing.Lock()
 	defer s.playing.Unlock()

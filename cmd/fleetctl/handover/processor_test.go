@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process, those that it waited for and those that it has running have taken: programs, API servers, etcd.
+// processorTime is the processor time of this process and of its children, ended or running: programs, API servers, etcd.
 func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var total time.Duration
@@ -26,7 +26,7 @@ func processorTime(t testing.TB) time.Duration {
 	return total + runningChildren(t)
 }
 
-// runningChildren is the processor time of those that are there now: API servers and etcd.
+// runningChildren is the processor time of the running children: API servers and etcd.
 func runningChildren(t testing.TB) time.Duration {
 	t.Helper()
 	const tick = 10 * time.Millisecond // USER_HZ, on every Linux

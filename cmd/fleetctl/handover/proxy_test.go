@@ -39,7 +39,7 @@ type proxy struct {
 	run        atomic.Pointer[run]
 }
 
-// newProxy serves TLS with a certificate of its own CA, to whoever has its token.
+// newProxy serves TLS with a certificate of a separate CA. Clients need the proxy's token.
 func newProxy(t testing.TB, s *side) *proxy {
 	t.Helper()
 	transport, err := rest.TransportFor(s.config)
@@ -134,7 +134,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.act(w, r, current, does)
 }
 
-// act does what is to be done with a write. One that is passed on is finished, whoever waits for it or not.
+// act does the deed to a write. The server finishes a write that is passed on, even if the client no longer waits for the answer.
 func (p *proxy) act(w http.ResponseWriter, r *http.Request, current *run, does deed) {
 	applied := r.WithContext(context.WithoutCancel(r.Context()))
 	switch does {

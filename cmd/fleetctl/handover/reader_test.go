@@ -25,7 +25,7 @@ func (i id) String() string {
 	return strings.TrimPrefix(fmt.Sprintf("%s.%s %s/%s", i.kind, i.group, i.namespace, i.name), ".")
 }
 
-// snapshot is all that a side holds.
+// snapshot has all objects of a side.
 type snapshot map[id]*unstructured.Unstructured
 
 func (s snapshot) byUID() map[types.UID]id {
@@ -86,7 +86,7 @@ var unread = []string{
 	"/registry/csinodes/", "/registry/podtemplates/", "/registry/minions/",
 }
 
-// read reads all that the side holds, from below the API server, so that a look costs it nothing. What is built in is stored as protobuf.
+// read reads all objects of the side from etcd, so that the API server has no work with it. Built-in kinds are stored as protobuf.
 func (s *side) read(ctx context.Context, t testing.TB) snapshot {
 	t.Helper()
 	pairs, err := s.etcd.save(ctx)

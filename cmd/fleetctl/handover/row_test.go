@@ -17,7 +17,7 @@ const (
 	mostWrites, mostInARow = 30, 40
 )
 
-// row is what is killed again and again: the verb that goes on, the one that undoes it, and what holds after each.
+// row is a pair of verbs that are killed again and again: one continues the work, the other undoes it.
 type row struct {
 	name, forward, back string
 	// sourceIsGone keeps the source from the program, whose world is the target alone then.

@@ -25,7 +25,7 @@ import (
 )
 
 // side is a management cluster: etcd and kube-apiserver with the CRDs and the providers' Deployments, whose controllers the test
-// plays. It is read and written by plain requests, so that nothing of what is proven takes part in the proof.
+// plays. The test reads and writes it with plain requests, so that the tested code takes no part in the proof.
 type side struct {
 	name       string
 	config     *rest.Config
@@ -88,7 +88,7 @@ func startSide(t testing.TB, name string) *side {
 	return s
 }
 
-// save remembers what is there, for restore.
+// save returns the present content of the side, for restore.
 func (s *side) save(ctx context.Context, t testing.TB) saved {
 	t.Helper()
 	s.settle(ctx, t)
@@ -99,8 +99,8 @@ func (s *side) save(ctx context.Context, t testing.TB) saved {
 	return kept
 }
 
-// restore makes the side what it was when it was saved. An API server learns of policies late: it waits until one that is gone denies
-// nothing.
+// restore brings the side back to the saved content. An API server learns late that a policy is gone, so restore waits until the policy
+// denies nothing.
 func (s *side) restore(ctx context.Context, t testing.TB, kept saved) {
 	t.Helper()
 	s.playing.Lock()
@@ -235,7 +235,7 @@ func (s *side) must(ctx context.Context, t testing.TB, method, path string, body
 // waitTime bounds a wait for what takes a second where nothing else runs.
 const waitTime = 90 * time.Second
 
-// until waits for what no request can be made to wait for.
+// until polls a condition that no request can wait for.
 func until(ctx context.Context, t testing.TB, what string, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, waitTime)

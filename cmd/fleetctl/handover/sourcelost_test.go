@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestSourceLost kills hand-overs, and then there is no source any more. Before the target may have taken over, an abort at the target
-// alone makes that what it was, also one that is killed and run again; and then it takes in what the last snapshot of the source holds.
-// Once it has taken over, it goes forward alone.
+// TestSourceLost kills hand-overs, and then removes the source. As long as the target cannot have taken over, an abort at the target alone
+// brings the target back to its first state, also if the abort is killed and run again. Then the target takes in the last snapshot of the
+// source. A target that has taken over goes on alone.
 func TestSourceLost(t *testing.T) {
 	b := newBed(t, engine(t), 1, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true)
 	w := b.worlds[0]

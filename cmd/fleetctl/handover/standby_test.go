@@ -104,8 +104,8 @@ func (b *standbyBed) nothing(t testing.TB, w *world, verb string, code int, says
 
 func sourceGone() *run { return &run{away: func(side string) bool { return side == "source" }} }
 
-// TestStandby makes the target a standby, tries a snapshot on it, and has it take over: from a source that is gone, and from one that
-// lives. Each is killed before and after writes of it, then run again or undone.
+// TestStandby makes the target a standby, tries a snapshot on it, and has it take over: from a source that is gone, and from a source
+// that lives. It kills each of these commands before and after writes, and then runs the command again or undoes it.
 func TestStandby(t *testing.T) {
 	b := &standbyBed{
 		bed:       newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true),

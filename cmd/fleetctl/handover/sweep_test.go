@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// bed is the worlds that cases run in, side by side, and what came of it.
+// bed has the worlds in which cases run side by side, and counts the kills.
 type bed struct {
 	worlds  []*world
 	program program
@@ -67,8 +67,8 @@ func forEach[C any](t *testing.T, b *bed, name string, cases []C, try func(*test
 	})
 }
 
-// killed lets the program be killed, and holds what it leaves against what holds at any moment. It returns false where the program
-// came to its end before that write: runs differ by some writes, for they wait for others.
+// killed kills the program at a write, and judges the world by the rules that hold at any moment. It returns false if the program came to
+// its end before that write: the number of writes differs from run to run, because the program waits for controllers.
 func (b *bed) killed(ctx context.Context, t *testing.T, w *world, verb, machine string, k kill) (outcome, bool) {
 	t.Helper()
 	o := w.execute(ctx, t, b.program, verb, machine, &run{judge: k.strike})
@@ -98,7 +98,7 @@ func (b *bed) seedTarget(t *testing.T, seed func(*seeder)) {
 	}
 }
 
-// finish runs the program to its end. What it says is held against what is there.
+// finish runs the program to its end, and compares its report with the content of both sides.
 func (b *bed) finish(ctx context.Context, t *testing.T, w *world, machine, story string) {
 	t.Helper()
 	o := w.execute(ctx, t, b.program, handOver, machine, &run{})

@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 )
 
-// transferred is what has to hold once one Cluster of the source is handed over: what it is made of is at the target and not at the source,
-// and nothing else is another than before. went are the objects that have left the source.
+// transferred returns what is wrong after one Cluster was handed over: the Cluster's objects must be at the target and not at the source,
+// and every other object must be as before. went are the objects that have left the source.
 func (j judge) transferred(ctx context.Context, t testing.TB) (faults []string, went map[id]bool) {
 	t.Helper()
 	source, target := j.sides(ctx, t)
@@ -58,7 +58,7 @@ func (j judge) transferred(ctx context.Context, t testing.TB) (faults []string, 
 // fewestOfACluster is how many objects one Cluster of the source is made of at least.
 const fewestOfACluster = 15
 
-// ownClusters gives a target a Cluster of its own.
+// ownClusters gives the target a further Cluster, which is not handed over.
 func ownClusters(t *testing.T) func(*seeder) {
 	return func(s *seeder) {
 		s.file(t.Context(), t, "shared.yaml", "NAMESPACE", "team-d")
@@ -66,8 +66,8 @@ func ownClusters(t *testing.T) func(*seeder) {
 	}
 }
 
-// TestTransfer hands one Cluster of the source to a target that has clusters of its own, whose controllers stay at work: whole, and killed
-// before and after writes of it, then again or undone, from the same machine or another one.
+// TestTransfer hands one Cluster of the source to a target that has clusters of its own, whose controllers stay at work. One run has no
+// faults. Other runs are killed before and after writes, and then run again or undone, from the same machine or another machine.
 func TestTransfer(t *testing.T) {
 	b := newBed(t, engine(t), *worlds, func(ctx context.Context, t testing.TB, s *seeder) { s.fleet(ctx, t) }, true, ownClusters(t))
 	w := b.worlds[0]

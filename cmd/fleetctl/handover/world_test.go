@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// world is two management clusters with a proxy before each, and what they held at the beginning.
+// world is two management clusters with a proxy before each, and their objects at the beginning.
 type world struct {
 	source, target             *side
 	sourceProxy, targetProxy   *proxy
@@ -58,7 +58,7 @@ func (w *world) save(ctx context.Context, t testing.TB, machine string) moment {
 	return moment{source: w.source.save(ctx, t), target: w.target.save(ctx, t), machine: machine}
 }
 
-// restore makes both sides what they were, and returns a folder for a machine that knows what it knew then.
+// restore brings both sides back to a moment, and returns the folder of a machine with the state of that moment.
 func (w *world) restore(ctx context.Context, t testing.TB, m moment) (machine string) {
 	t.Helper()
 	w.source.restore(ctx, t, m.source)
@@ -81,7 +81,7 @@ func newMachine(t testing.TB) string {
 	return t.TempDir()
 }
 
-// what a program is asked to do.
+// The verbs of a program.
 const (
 	handOver = "run"
 	abort    = "abort"
@@ -115,7 +115,7 @@ const (
 	abortCommand    = "abort-command"
 )
 
-// program is what is proven: it hands over or aborts, with the kubeconfigs of both sides, and keeps what it likes in home.
+// program is the tested program. It hands over or aborts, with the kubeconfigs of both sides, and keeps its state in home.
 type program struct {
 	name    string
 	command func(ctx context.Context, verb, source, target, home string) *exec.Cmd

@@ -54,7 +54,7 @@ func (f *Forge) Repositories() []Repository {
 	return slices.Clone(f.repositories)
 }
 
-// PullRequests are those that were made, in order.
+// PullRequests returns the pull requests in the order in which they were made.
 func (f *Forge) PullRequests() []PullRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()

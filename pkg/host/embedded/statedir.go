@@ -160,7 +160,8 @@ func (d stateDir) supervisor() (process.Identity, error) {
 	return id, json.Unmarshal(raw, &id)
 }
 
-// holder names the supervisor that holds the folder's locks. It cannot name the process of one that is just starting.
+// holder names the supervisor that holds the folder's locks. A supervisor that is just starting has not written its identity yet, so holder
+// cannot name its process.
 func (d stateDir) holder() string {
 	id, err := d.supervisor()
 	if err != nil || !id.Alive() {

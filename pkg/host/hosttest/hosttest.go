@@ -174,7 +174,7 @@ func (c *contract) looks(t *testing.T) {
 			if kubeconfig, err := c.host.Kubeconfig(c.context(t)); err != nil || len(kubeconfig) == 0 {
 				t.Errorf("Kubeconfig: %d bytes, %v", len(kubeconfig), err)
 			}
-			_, _ = c.host.Gateway(c.context(t)) // found judges what it says
+			_, _ = c.host.Gateway(c.context(t)) // the test "found" judges the address
 		})
 	}
 	group.Wait()

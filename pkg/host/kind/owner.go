@@ -122,7 +122,7 @@ func (h *Host) Stranger(ctx context.Context) error {
 func (h *Host) strangerError(containers []engine.Container) error {
 	for _, c := range containers {
 		if !marked(c) {
-			return nil // something else than fleetctl made it
+			return nil // another program made the cluster
 		}
 	}
 	by, err := h.othersOf(containers)

@@ -32,8 +32,8 @@ maxParallelImagePulls: 4`)
 // docker provider makes on the same engine. The controllers that make workload clusters have to keep their leases meanwhile.
 const nodeShares = 4 * 1024
 
-// prefer gives the running control plane its weight. An engine that cannot do so leaves it as it is: that is slower on a busy machine, and
-// nothing else.
+// prefer gives the running control plane more of the processors than other containers get. An engine that cannot do this is no error: the
+// control plane is only slower on a busy machine.
 func (h *Host) prefer(ctx context.Context, detail func(string)) {
 	if err := h.engine.SetCPUShares(ctx, h.controlPlane(), nodeShares); err != nil && ctx.Err() == nil {
 		detail(err.Error())

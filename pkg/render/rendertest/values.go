@@ -11,8 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// extras are values that clusters may have in addition to those of their chart's example. All of them can be combined. Those under "" fit
-// every flavour, and those under kubeadm fit flavours whose control plane runs on machines.
+// extras are further values that clusters may have beside the values of their chart's example. All extras can be combined. The extras under
+// "" fit every flavour. The extras under kubeadm fit flavours whose control plane runs on machines.
 var extras = map[string][]string{
 	"": {"labels: {tier: gold, fleet.example.com/number: '007'}", "labels: {}"},
 	"kubeadm": {

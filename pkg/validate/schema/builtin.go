@@ -187,7 +187,7 @@ func described(value string) string {
 }
 
 func expected(t reflect.Type) string {
-	switch t.Kind() { //nolint:exhaustive // the others are what they are called
+	switch t.Kind() { //nolint:exhaustive // Go's name of any other kind says what it is
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
 		return "expected a whole number"
 	case reflect.Slice, reflect.Array:

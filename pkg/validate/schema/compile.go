@@ -41,7 +41,7 @@ func (k *kind) read() (*apiextensionsv1.CustomResourceDefinition, error) {
 		case k.broken != nil:
 		case k.crd == nil:
 			k.broken = errors.New("it is no CRD")
-		case madeBy(k.crd) != k.is: // its lines look like those of another kind's CRD
+		case madeBy(k.crd) != k.is: // a search for the lines of generated CRDs found another kind than the decoded CRD has
 			k.broken = fmt.Errorf("its text looks like the CRD of %s, but it defines %s", k.is, madeBy(k.crd))
 		}
 		k.document = nil

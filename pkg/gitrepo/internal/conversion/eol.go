@@ -133,8 +133,8 @@ func hasCRLF(content []byte) bool {
 	return !s.binary() && s.crlf > 0
 }
 
-// LikeThere returns content with the line ends that the file has on disk, if all its lines have the same ones and they are not those of
-// content. Otherwise it returns false.
+// LikeThere returns content with the line ends of the file on disk. It returns false if the file mixes line ends, or if content has the
+// same line ends already.
 func LikeThere(content, disk []byte) ([]byte, bool) {
 	there, now := countLines(disk), countLines(content)
 	lf := bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))

@@ -185,7 +185,8 @@ var kept = []struct{ level, option int }{
 	{unix.SOL_SOCKET, unix.SO_REUSEADDR}, {unix.SOL_SOCKET, unix.SO_REUSEPORT}, {unix.IPPROTO_IPV6, unix.IPV6_V6ONLY},
 }
 
-// twin makes a socket in the private network with the type and options of theirs, which is not bound or connected yet.
+// twin makes a socket in the private network, with the type and options of theirs, which is a child's socket. The new socket is neither
+// bound nor connected.
 func (n *Network) twin(theirs int) (int, error) {
 	domain, err := unix.GetsockoptInt(theirs, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	flags, flagsErr := unix.FcntlInt(uintptr(theirs), unix.F_GETFL, 0)

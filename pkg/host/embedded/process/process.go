@@ -255,7 +255,7 @@ func (p *Process) LastLines(n int) []string { return p.log.Last(n) }
 const stopTimeout = 10 * time.Second
 
 // Stop sends SIGTERM to the process and its children, kills them after grace, and returns when they have ended. It fails only if ctx ends
-// first. Then it has killed them, but has not seen their end.
+// first. Then Stop has killed the processes, but has not seen their end.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	p.mu.Lock()
 	p.stopped = true

@@ -96,9 +96,9 @@ func Running(dir string) ([]Record, error) {
 // EndLeftovers ends the processes that a killed parent recorded in dir (Spec.Records), and the members of their groups. The caller must
 // know that no such parent lives. EndLeftovers returns when the processes have ended, and names the ones that it had to end.
 //
-// It does not touch a process that has got the number of a recorded one: start time and boot tell them apart. If a recorded process has
-// ended, its children are the processes of its group that started later and whose environment contains mark. mark is a folder that no other
-// program has in its environment.
+// It does not touch another process that now has the number of a recorded process: start time and boot tell the two apart. If a recorded
+// process has ended, its children are the processes of its group that started later and whose environment contains mark. mark is a folder
+// that no other program has in its environment.
 func EndLeftovers(ctx context.Context, dir, mark string) (ended []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,9 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spawner is a thread that starts all children and never ends. The kernel sends the signal of a parent's death when the
-// *thread* that made the child ends, and Go ends threads at will: from any other thread, children would die one day without
-// a reason.
+// spawner is a thread that starts all children and never ends. The kernel sends a child the signal of its parent's death when the
+// *thread* that started the child ends. Go ends threads at will, so children of any other thread would die one day without a reason.
 var spawner = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
 	go func() {

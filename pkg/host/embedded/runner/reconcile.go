@@ -244,8 +244,8 @@ func (r *Runner) report(ctx context.Context, d *appsv1.Deployment, rec *record) 
 		rec.complete = true
 	}
 	r.tell(d, rec, s)
-	// Compare with the last written status. The cache may still have the one before, and then a return to that one would look like no
-	// change.
+	// Compare with the last written status. The cache may still have an earlier status. If the status goes back to that one, a comparison
+	// with the cache would find no change.
 	if rec.reported != nil && rec.reportedFor == d.UID {
 		d.Status = *rec.reported
 	}

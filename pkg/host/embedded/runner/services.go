@@ -156,8 +156,8 @@ func containerPort(pod *corev1.PodSpec, target intstr.IntOrString) (int32, bool)
 	return portNumber(target.StrVal)
 }
 
-// machinePort is the machine's port for a port of a Deployment's container. Before the first plan, it is the port that the program will get
-// if one of its flags can move the port. For most programs one can.
+// machinePort is the machine's port for a port of a Deployment's container. Before the first plan, machinePort assumes that a flag can move
+// the port, as for most programs, and returns the port that the program will then get.
 func (r *Runner) machinePort(owner types.NamespacedName, container int32) (int32, error) {
 	r.mu.Lock()
 	rec := r.records[owner]

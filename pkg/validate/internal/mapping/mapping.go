@@ -1,7 +1,7 @@
-// Package mapping reads fields of an object whose shape nobody has checked: what is not there, or of another type, is empty.
+// Package mapping reads fields of an object whose shape nobody has checked. A field that is missing, or has another type, reads as empty.
 package mapping
 
-// Fields are those of an object, or of a mapping in it.
+// Fields are the fields of an object, or of a mapping in an object.
 type Fields map[string]any
 
 // Text is the text at a path; "" where there is none.

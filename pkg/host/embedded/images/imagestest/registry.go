@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// User is the one that a registry with a password knows.
+// User is the only user of a registry with a password.
 const User = "u"
 
 // Registry is a registry on this machine, HOST:PORT, for the time of a test. It asks readers for the password if one is given.
