@@ -343,6 +343,10 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	}
 	provider.Version = c.Declared
 	release, err := p.source.Release(ctx, provider)
+	if errors.Is(err, releases.ErrOtherVersions) && c.Outdated() { // this bundle is for the newer one
+		c.note("the bundle does not have " + c.Declared)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
