@@ -212,8 +212,8 @@ func (b *planBed) same(what string, got *upgrade.Plan, want []upgrade.Component)
 	}
 }
 
-// flux is one of Flux's kinds, and one of its Deployments.
-const flux = `apiVersion: apiextensions.k8s.io/v1
+// olderFlux is one of Flux's kinds, and one of its Deployments.
+const olderFlux = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: kustomizations.kustomize.toolkit.fluxcd.io}
 spec:
@@ -255,7 +255,7 @@ func TestUpgradePlanOfACluster(t *testing.T) {
 	defer cancel()
 	b.install(ctx, "v1.14.1", all()...)
 	b.apply(ctx, "{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}")
-	b.apply(ctx, strings.ReplaceAll(flux, "v2.8.0", "v2.7.0"))
+	b.apply(ctx, strings.ReplaceAll(olderFlux, "v2.8.0", "v2.7.0"))
 	b.becomes(ctx, kube.Key{Namespace: "flux-system", Name: "source-controller"}, 1)
 	kubernetes, err := b.client.ServerVersion(ctx)
 	if err != nil {
@@ -359,7 +359,7 @@ func TestUpgradePlanOfAFaultyCluster(t *testing.T) {
 
 	b.install(ctx, "v1.14.2", append(all(), releases.Provider{Name: "aws", Type: releases.Infrastructure})...)
 	b.apply(ctx, "{apiVersion: v1, kind: Namespace, metadata: {name: flux-system}}")
-	b.apply(ctx, flux)
+	b.apply(ctx, olderFlux)
 	b.becomes(ctx, kube.Key{Namespace: "flux-system", Name: "source-controller"}, 1)
 	p = b.plan(3) // docker has a newer version
 	if c := find(p, "aws", "infrastructure"); c.Installed != "v1.14.2" || c.Declared != "" || c.Newest != "" ||
