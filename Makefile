@@ -95,8 +95,8 @@ test: ## Unit and command tests: no network, no container engine, no root
 # Only the tests in files with the tag, because `make test` runs all others; and all tests of a package in which other files have a part
 # that stands in for one with the tag. The slowest package is first. More packages run at a time than there are processors, because these
 # tests mostly wait.
-INTEGRATION_FILES = $(shell grep -rl '^//go:build integration' --include='*_test.go' pkg templates examples)
-WITHOUT_INTEGRATION = $(dir $(shell grep -rl '^//go:build !integration' --include='*_test.go' pkg templates examples))
+INTEGRATION_FILES = $(shell grep -rl '^//go:build integration' --include='*_test.go' cmd/fleetctl pkg templates examples)
+WITHOUT_INTEGRATION = $(dir $(shell grep -rl '^//go:build !integration' --include='*_test.go' cmd/fleetctl pkg templates examples))
 INTEGRATION_PACKAGES = ./pkg/host/embedded/runner $(addprefix ./,$(sort $(dir $(INTEGRATION_FILES))))
 INTEGRATION_TESTS = $(shell grep -ohE '^func (Test|Fuzz|Example)[A-Za-z0-9_]*' $(INTEGRATION_FILES) $(wildcard $(addsuffix *_test.go,$(WITHOUT_INTEGRATION))) | cut -d ' ' -f 2 | grep -vx TestMain | sort -u)
 empty :=

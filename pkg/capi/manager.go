@@ -164,6 +164,22 @@ func (m *Manager) ProviderDeployments(ctx context.Context) ([]appsv1.Deployment,
 	})
 }
 
+// Unrecorded returns the Deployments that clusterctl or init has installed for providers that are not in clusterctl's inventory, because
+// the installation was interrupted, or because somebody has deleted the entries.
+func (m *Manager) Unrecorded(ctx context.Context) ([]appsv1.Deployment, error) {
+	inventory, err := m.inventory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.deploymentsThat(ctx, func(d *appsv1.Deployment) bool {
+		_, installed := d.Labels[clusterctlv1.ClusterctlLabel]
+		label := d.Labels[clusterv1.ProviderNameLabel]
+		return installed && label != "" && !slices.ContainsFunc(inventory, func(entry clusterctlv1.Provider) bool {
+			return entry.Namespace == d.Namespace && entry.ManifestLabel() == label
+		})
+	})
+}
+
 // Injectors returns the Deployments that write certificates into webhook configurations. Those of cert-manager up to v1.11 replace a whole
 // configuration, and drop fields that they do not know, such as match conditions.
 func (m *Manager) Injectors(ctx context.Context) ([]appsv1.Deployment, error) {

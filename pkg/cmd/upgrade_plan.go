@@ -28,12 +28,14 @@ func newUpgradePlanCmd(f *factory) *cobra.Command {
 		Long: `Show three versions of Cluster API, its providers, cert-manager, Flux and the Kubernetes below them: the installed version,
 the version in fleet.yaml, and the newest version that fits. A version fits if it implements the Cluster API contract that this fleetctl
 knows, and if one step leads to it from the installed version. For each change that fleet.yaml asks for, the plan says what blocks it, which
-Deployments and machines are replaced, and which kinds are stored in another version afterwards.
+Deployments and machines are replaced, and which kinds are stored in another version afterwards. It also names the components that the
+cluster lacks, the providers there that fleet.yaml does not list, and what is not healthy.
 
 --to latest writes the newest versions that fit into fleet.yaml, and their digests into fleet.lock. It shows the difference; --dry-run
 writes nothing, and --commit, --push and --pr carry the change on. No cluster changes before fleetctl upgrade apply.
 
 fleetctl looks for releases over the network, or in --bundle. The cluster need not answer: the plan says what it could not find out.
+The plan has no charts of features: fleetctl feature add NAME --chart URL --version VERSION changes the version of one.
 
 Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 there is something to do.`,
 		Example: `  fleetctl upgrade plan

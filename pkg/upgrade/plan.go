@@ -19,7 +19,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -47,8 +46,8 @@ type Plan struct {
 	ManagementCluster string `json:"managementCluster"`
 	// Components in the order in which they are upgraded.
 	Components []Component `json:"components"`
-	// ToApply says that the cluster does not run the versions of fleet.yaml. ToDeclare says that there are newer
-	// versions.
+	// ToApply says that the cluster does not run the versions of fleet.yaml, or lacks a component. ToDeclare says that there
+	// are newer versions.
 	ToApply   bool `json:"toApply"`
 	ToDeclare bool `json:"toDeclare"`
 	// Unknown lists what could not be found out, each with its reason.
@@ -138,6 +137,7 @@ type planner struct {
 	stored   map[string]string
 	versions map[string]string // installed, by type and name
 	foreign  bool              // somebody else has installed cert-manager
+	found    found
 }
 
 // Make looks at the cluster and at the available versions, side by side, and changes nothing. What it cannot find out
@@ -177,9 +177,10 @@ func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err e
 	p.listComponents()
 	p.lookAtReleases(ctx)
 	p.noteSkew()
+	p.noteFound()
 	for i := range p.plan.Components {
 		c := &p.plan.Components[i]
-		p.plan.ToApply = p.plan.ToApply || c.Changes() && c.Type != TypeKubernetes
+		p.plan.ToApply = p.plan.ToApply || (c.Changes() || p.isMissing(c)) && c.Type != TypeKubernetes
 		p.plan.ToDeclare = p.plan.ToDeclare || c.Outdated() && c.Type != TypeKubernetes
 	}
 	return p.plan, context.Cause(ctx)
@@ -218,34 +219,27 @@ func (p *planner) lookAtCluster(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	var installed []capi.InstalledProvider
-	var certs, fluxVersion, kubernetes string
-	group.Go(func() (err error) { installed, err = manager.Installed(ctx); return err })
+	var certs, kubernetes string
+	group.Go(func() (err error) { p.found.providers, err = manager.Installed(ctx); return err })
+	group.Go(func() (err error) { p.found.unrecorded, err = manager.Unrecorded(ctx); return err })
 	group.Go(func() (err error) { p.stored, err = manager.Stored(ctx); return err })
 	group.Go(func() error {
 		version, ours, err := manager.CertManagerVersion(ctx)
 		certs, p.foreign = version, !ours
 		return err
 	})
-	group.Go(func() (err error) { fluxVersion, err = fluxOn(ctx, client); return err })
+	group.Go(func() (err error) { p.found.flux, err = flux.NewSystem(client).Status(ctx); return err })
 	group.Go(func() (err error) { kubernetes, err = client.ServerVersion(ctx); return err })
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, i := range installed {
+	for _, i := range p.found.providers {
 		p.versions[string(i.Type)+"/"+i.Name] = i.Version
 	}
-	p.versions[TypeCertManager+"/"+TypeCertManager], p.versions[TypeFlux+"/"+TypeFlux] = certs, fluxVersion
+	p.versions[TypeCertManager+"/"+TypeCertManager], p.versions[TypeFlux+"/"+TypeFlux] = certs, p.found.flux.Version
 	p.versions[TypeKubernetes+"/"+TypeKubernetes] = kubernetes
+	p.found.looked = true
 	return nil
-}
-
-func fluxOn(ctx context.Context, client *kube.Client) (string, error) {
-	report, err := flux.NewSystem(client).Status(ctx)
-	if err != nil {
-		return "", err
-	}
-	return report.Version, nil
 }
 
 // listComponents lists all components with their installed and declared versions.
@@ -259,6 +253,9 @@ func (p *planner) listComponents() {
 	add(TypeCertManager, TypeCertManager, p.mgmt.CertManager.Version)
 	for _, w := range releases.WithDefaults(components.DeclaredProviders(p.mgmt.Providers)) {
 		add(w.Name, string(w.Type), w.Version)
+	}
+	for _, i := range p.unlisted() {
+		add(i.Name, string(i.Type), "")
 	}
 	add(TypeFlux, TypeFlux, p.fleet.Spec.Flux.Version)
 	add(TypeKubernetes, TypeKubernetes, p.declaredKubernetes())
@@ -295,6 +292,9 @@ func (p *planner) judge(ctx context.Context, c *Component) error {
 		return nil
 	case TypeCertManager:
 		return p.judgeCertManager(c) //nolint:contextcheck // it asks nobody
+	}
+	if p.isUnlisted(c) { // nobody knows where its releases are, and no command changes it
+		return nil
 	}
 	return p.judgeProvider(ctx, c)
 }
@@ -343,6 +343,10 @@ func (p *planner) judgeProvider(ctx context.Context, c *Component) error {
 	}
 	provider.Version = c.Declared
 	release, err := p.source.Release(ctx, provider)
+	if errors.Is(err, releases.ErrOtherVersions) && c.Outdated() { // this bundle is for the newer one
+		c.note("the bundle does not have " + c.Declared)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
+// ErrOtherVersions means that an offline repository has a provider, but not in the wanted version.
+var ErrOtherVersions = errors.New("does not have this version")
+
 // locate returns the URL of p's components: in the repository folder, or else the URL released, for p's version.
 func (s *Source) locate(p Provider, released string) (string, error) {
 	if s.repository == "" {
@@ -31,8 +34,8 @@ func (s *Source) locate(p Provider, released string) (string, error) {
 	}
 	wanted := cmp.Or(p.Version, versions[0])
 	if !slices.Contains(versions, wanted) {
-		return "", diag.Errorf("choose one of these versions, or make a bundle with the version", "the offline repository has %s only in %s",
-			p.Label(), strings.Join(versions, ", "))
+		return "", diag.Errorf("choose one of these versions, or make a bundle with the version", "the offline repository %w: it has %s only in %s",
+			ErrOtherVersions, p.Label(), strings.Join(versions, ", "))
 	}
 	folder := filepath.Join(s.repository, p.Label(), wanted)
 	file, err := componentsFile(folder, path.Base(released))

@@ -1,0 +1,261 @@
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/cmd"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ui"
+)
+
+// nowBed is a fleet repo, and an API server with the kinds of Flux.
+type nowBed struct {
+	*testing.T
+	client *kube.Client
+	dir    string
+	flags  []string
+}
+
+// gotkSync is what init writes of the repository that Flux follows.
+const gotkSync = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 1m, url: "https://git.example.com/acme/fleet.git", ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 10m, path: ./providers/docker/v1/mgmt, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
+`
+
+func newNowBed(ctx context.Context, t *testing.T) *nowBed {
+	t.Helper()
+	c, kubeconfig := kubetest.Start(t)
+	b := &nowBed{T: t, client: c, dir: filepath.Join(t.TempDir(), "fleet")}
+	file := filepath.Join(t.TempDir(), "admin")
+	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.flags = []string{"-C", b.dir, "--state-dir", t.TempDir(), "--cache-dir", t.TempDir(), "--no-color"}
+	for _, args := range []string{
+		"init --scaffold --provider docker --host kind --management mgmt",
+		"feature add web", "cluster add sim --flavour in-memory --environment dev", "feature enable web --environment dev",
+		"feature enable web --on-management", "channel add next --branch next",
+	} {
+		if code, stdout, stderr := b.run(strings.Fields(args)...); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+		if strings.HasPrefix(args, "init") {
+			at := layout.Layout{Cloud: "docker", Generation: "v1"}
+			initialised(t, b.dir, at, "dev")
+			sync := filepath.Join(b.dir, filepath.FromSlash(at.SyncFile()))
+			if err := os.MkdirAll(filepath.Dir(sync), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(sync, []byte(gotkSync), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.flags = append(b.flags, "--kubeconfig", file)
+	for kind, at := range map[string]string{
+		"Kustomization": "kustomize.toolkit.fluxcd.io/v1", "GitRepository": "source.toolkit.fluxcd.io/v1", "HelmRelease": "helm.toolkit.fluxcd.io/v2",
+	} {
+		group, version, _ := strings.Cut(at, "/")
+		plural := strings.TrimSuffix(strings.ToLower(kind), "y")
+		if plural += "s"; kind == "GitRepository" {
+			plural = "gitrepositories"
+		}
+		if _, err := kubetest.ApplyYAML(ctx, c, []byte(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+
+			plural+`.`+group+`}, spec: {group: `+group+`, scope: Namespaced, names: {plural: `+plural+`, kind: `+kind+`},
+  versions: [{name: `+version+`, served: true, storage: true, subresources: {status: {}},
+  schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`), kube.ApplyOptions{FieldManager: "test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func (b *nowBed) run(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = cmd.Main(b.Context(), ui.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, append(args, b.flags...))
+	return code, out.String(), errs.String()
+}
+
+// now runs a command that pauses or resumes at once, and returns what it says of each object.
+func (b *nowBed) now(code int, args ...string) []management.Switched {
+	b.Helper()
+	got, stdout, stderr := b.run(append(args, "--now", "-o", "json")...)
+	if got != code {
+		b.Fatalf("%s: exit code %d, want %d\n%s%s", args, got, code, stdout, stderr)
+	}
+	var result struct{ Objects []management.Switched }
+	if err := json.Unmarshal([]byte(stdout), &result); err != nil || len(result.Objects) == 0 {
+		b.Fatalf("%s: %v\n%s", args, err, stdout)
+	}
+	return result.Objects
+}
+
+// apply applies an object as Flux does, from what Git has; suspend is nil if Git does not say.
+func (b *nowBed) apply(o management.Switched, suspend any) kube.Ref {
+	b.Helper()
+	ref, err := flux.RefTo(o.Kind, kube.Key{Namespace: o.Namespace, Name: o.Name})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := kubetest.ApplyYAML(b.Context(), b.client, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: "+o.Namespace+"}}"),
+		kube.ApplyOptions{FieldManager: "test"}); err != nil {
+		b.Fatal(err)
+	}
+	spec := map[string]any{"interval": "1m"}
+	if suspend != nil {
+		spec["suspend"] = suspend
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{
+			"namespace": o.Namespace, "name": o.Name, "labels": map[string]any{"team": "a"}, "annotations": map[string]any{"of": "git"},
+		}, "spec": spec,
+	}}
+	obj.SetGroupVersionKind(ref.GroupVersionKind)
+	if err := b.client.WithWatch.Apply(b.Context(), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("kustomize-controller"),
+		client.ForceOwnership); err != nil {
+		b.Fatal(err)
+	}
+	return ref
+}
+
+// object is an object without what every write changes, and without the request to reconcile, which Flux answers once.
+func (b *nowBed) object(ref kube.Ref) map[string]any {
+	b.Helper()
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(ref.GroupVersionKind)
+	if err := b.client.Get(b.Context(), ref.Key, obj); err != nil {
+		b.Fatal(err)
+	}
+	for _, field := range []string{"resourceVersion", "generation", "managedFields"} {
+		unstructured.RemoveNestedField(obj.Object, "metadata", field)
+	}
+	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
+	return obj.Object
+}
+
+// saysOf is what status says of an object.
+func (b *nowBed) saysOf(o management.Switched) string {
+	b.Helper()
+	_, stdout, stderr := b.run("status")
+	for line := range strings.Lines(stdout) {
+		if strings.Contains(line, o.Kind+" "+o.Namespace+"/"+o.Name) {
+			return line
+		}
+	}
+	b.Fatalf("status says nothing of %s\n%s%s", o.Name, stdout, stderr)
+	return ""
+}
+
+// TestPauseNow pauses and resumes a cluster, a feature, an environment and a channel on a real API server.
+func TestPauseNow(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	b := newNowBed(ctx, t)
+	for _, what := range [][]string{{"cluster", "sim"}, {"feature", "web"}, {"environment", "dev"}, {"channel", "next"}} {
+		t.Run(what[0], func(t *testing.T) {
+			b := &nowBed{T: t, client: b.client, dir: b.dir, flags: b.flags}
+			pause, resume := []string{what[0], "pause", what[1]}, []string{what[0], "resume", what[1]}
+			objects := b.now(diag.ExitNotReady, pause...)
+			var before []map[string]any
+			var refs []kube.Ref
+			here := objects[:0:0]
+			for _, o := range objects {
+				if !o.Absent {
+					t.Errorf("nobody has made %+v", o)
+				}
+				if o.Cluster == "" { // others stand on a workload cluster
+					here = append(here, o)
+					refs = append(refs, b.apply(o, nil))
+					before = append(before, b.object(refs[len(refs)-1]))
+				}
+			}
+			check := func(when string, result []management.Switched, changed bool) {
+				t.Helper()
+				for _, o := range result {
+					if o.Changed != changed || o.Absent || o.InGit {
+						t.Errorf("%s: %+v", when, o)
+					}
+				}
+			}
+			check("pause", b.now(0, pause...), true)
+			check("pause again", b.now(0, pause...), false)
+			for i, o := range here {
+				b.apply(o, nil) // Flux has applied Git once more
+				if suspended, _, _ := unstructured.NestedBool(b.object(refs[i]), "spec", "suspend"); !suspended {
+					t.Errorf("%s is not suspended", o.Name)
+				}
+				if line := b.saysOf(o); !strings.Contains(line, "suspended, not in Git") {
+					t.Errorf("status says %q", line)
+				}
+			}
+			check("resume", b.now(0, resume...), true)
+			check("resume again", b.now(0, resume...), false)
+			for i, ref := range refs {
+				if diff := cmp.Diff(before[i], b.object(ref)); diff != "" {
+					t.Errorf("paused and resumed, %s is another object (-want +got)\n%s", ref, diff)
+				}
+			}
+
+			// A command that was killed has paused the first object alone: run again, it pauses the others. The pause of another object,
+			// by somebody else, stays all the time.
+			system := flux.NewSystem(b.client)
+			other := b.apply(management.Switched{Kind: "Kustomization", Namespace: "flux-system", Name: "of-somebody-else"}, nil)
+			if _, err := system.SetSuspended(ctx, []kube.Ref{other, refs[0]}, true); err != nil {
+				t.Fatal(err)
+			}
+			theirs := b.object(other)
+			again := b.now(0, pause...)
+			check("the first, again", again[:1], false)
+			check("the others", again[1:], true)
+			if _, err := system.SetSuspended(ctx, refs[:1], false); err != nil {
+				t.Fatal(err)
+			}
+			again = b.now(0, resume...)
+			check("the first, resumed again", again[:1], false)
+			check("the others, resumed", again[1:], true)
+			for i, ref := range refs {
+				if diff := cmp.Diff(before[i], b.object(ref)); diff != "" {
+					t.Errorf("after two kills %s is another object (-want +got)\n%s", ref, diff)
+				}
+			}
+			if diff := cmp.Diff(theirs, b.object(other)); diff != "" {
+				t.Errorf("what somebody else has paused is another object (-want +got)\n%s", diff)
+			}
+
+			// When Git says so, too, status says that, and resuming says that Git will have it back.
+			b.now(0, pause...)
+			b.apply(here[0], true)
+			if line := b.saysOf(here[0]); !strings.Contains(line, "suspended") || strings.Contains(line, "not in Git") {
+				t.Errorf("status says %q", line)
+			}
+			if result := b.now(0, resume...); !result[0].InGit || !result[0].Changed {
+				t.Errorf("against Git: %+v", result[0])
+			}
+			b.apply(here[0], nil)
+		})
+	}
+}
