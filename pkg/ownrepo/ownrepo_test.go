@@ -64,7 +64,8 @@ func TestOpenMakesTheRepository(t *testing.T) {
 		}
 	}
 	o := Options{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}}
-	if _, err := Open(t.Context(), deps, o); err == nil || !strings.Contains(diag.Hint(err), "--own-create-repo") || len(api.Repositories()) != 1 {
+	if _, err := Open(t.Context(), deps, o); err == nil || !strings.Contains(diag.Hint(err), "--own-create-repo") ||
+		len(api.Repositories()) != 1 {
 		t.Errorf("not asked to make it: %v (%s), %v", err, diag.Hint(err), api.Repositories())
 	}
 	o.Create = true
@@ -76,7 +77,8 @@ func TestOpenMakesTheRepository(t *testing.T) {
 		t.Errorf("the forge has %v", all)
 	}
 	there := gittest.Repo{Dir: filepath.Join(filepath.Dir(server.Dir), "eu.git")}
-	if head := there.Head(t, "main"); !own.Made || own.Commit != head || !strings.Contains(there.File(t, "main", v1alpha1.FileName), "acme-eu") {
+	first := there.File(t, "main", v1alpha1.FileName)
+	if head := there.Head(t, "main"); !own.Made || own.Commit != head || !strings.Contains(first, "acme-eu") {
 		t.Errorf("%+v, and the repository has %s", own, head)
 	}
 	again, err := Open(t.Context(), deps, o)

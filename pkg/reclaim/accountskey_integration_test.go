@@ -33,8 +33,8 @@ const (
 	keysBehind   = "{kind: AWSClusterStaticIdentity, name: keys}"
 )
 
-// keysDeclared is the fleet repo's identity with a key, beside a role in the provider's own account. The Secret in it is not the one that the
-// cluster's identity names.
+// keysDeclared is the fleet repo's identity with a key, beside a role in the provider's own account. The cluster's identity names another
+// Secret.
 var keysDeclared = "kind: AWSClusterStaticIdentity\nmetadata: {name: keys}\nspec: {secretRef: other}\n" +
 	roleIdentity("prod", ownAccount, "fleet", controllers)
 
