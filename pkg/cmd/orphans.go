@@ -48,7 +48,8 @@ func newOrphansCmd(f *factory) *cobra.Command {
 example, machines that still run and cost money after their management cluster is gone. fleetctl asks AWS in every
 region of the account, and the vCenters in the environment variable VSPHERE_SERVER. It uses the credentials that
 "fleetctl init" gives to the provider. With these it also assumes the roles that clusters use in other accounts of AWS,
-and asks these accounts. It names each account that it cannot ask.
+and asks these accounts. It reads the keys of static identities of AWS from their Secrets on the management clusters. It
+names each account that it cannot ask.
 
 A resource belongs to this fleet if it has the tag ` + v1alpha1.FleetTag + `, or in vSphere the advanced setting ` + v1alpha1.FleetKey + `,
 or is in a network with this tag. "fleetctl cluster add" sets this tag for every cluster. If the tags of a resource name a cluster but no

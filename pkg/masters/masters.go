@@ -170,6 +170,7 @@ func (m *master) run(ctx context.Context) error {
 		return err
 	}
 	m.result.Alone = true
+	m.tellStaying(ctx)
 	m.result.Next = append(m.result.Next, "fleetctl status --management "+m.result.Cluster)
 	return nil
 }

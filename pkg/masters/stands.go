@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/pivot"
 )
 
 // remember keeps the kubeconfig of the new management cluster, which so far came from the parent.
@@ -50,6 +51,20 @@ func (m *master) prove(ctx context.Context, what string) error {
 	}
 	step.Done()
 	return nil
+}
+
+// tellStaying warns about the credentials that stay on the new management cluster.
+func (m *master) tellStaying(ctx context.Context) {
+	target, err := management.Find(m.Store, m.result.Cluster, m.dirOf(m.result.Cluster))
+	var client *kube.Client
+	if err == nil {
+		client, err = target.Client(ctx)
+	}
+	if err != nil {
+		m.Report.Warn("cannot tell which credentials stay on " + m.result.Cluster + ": " + err.Error())
+		return
+	}
+	pivot.TellStaying(ctx, client, m.result.Cluster, m.Report)
 }
 
 func (m *master) stands(ctx context.Context, detail func(string)) error {

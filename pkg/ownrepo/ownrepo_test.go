@@ -2,6 +2,8 @@ package ownrepo
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/forge"
+	"github.com/fleetctl/fleetctl/pkg/forge/forgetest"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ownrepo/ownrepotest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -25,6 +29,62 @@ func keptKeys(deps management.Deps, fleet state.Fleet) (secret.Keys, error) {
 		return nil, err
 	}
 	return secret.ParseKeys(content)
+}
+
+// A repository that does not exist is made at the forge, private, if the user asks for that. It then gets its first commit, and a later run
+// takes what is there.
+func TestOpenMakesTheRepository(t *testing.T) {
+	declared, dir, deps, _ := ownrepotest.New(t)
+	var server *gittest.HTTPS
+	var api *forgetest.Forge
+	server = gittest.NewHTTPS(t, gittest.Options{API: func(token string) http.Handler {
+		api = forgetest.New(token)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			before, answer := len(api.Repositories()), httptest.NewRecorder()
+			api.ServeHTTP(answer, r)
+			for _, made := range api.Repositories()[before:] { // what is made can be pushed to, as soon as the forge says so
+				at := filepath.Join(filepath.Dir(server.Dir), filepath.Base(made.Path)+".git")
+				gittest.Git(t, filepath.Dir(at), "init", "--quiet", "--bare", "--initial-branch", "main", at)
+				gittest.Git(t, at, "config", "http.receivepack", "true")
+			}
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
+	}})
+	absent := strings.Replace(server.URL, "/fleet.git", "/eu.git", 1)
+	file := filepath.Join(dir, v1alpha1.FileName)
+	fleet, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet = []byte(strings.Replace(string(fleet), `git: {url: "`+declared.URL+`"`, `git: {forge: gitea, url: "`+absent+`"`, 1))
+	for name, content := range map[string][]byte{file: fleet, filepath.Join(dir, "eu-ca.pem"): server.CA} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{Dir: dir, Cluster: "eu", Git: change.Credentials{Token: server.Token}}
+	if _, err := Open(t.Context(), deps, o); err == nil || !strings.Contains(diag.Hint(err), "--own-create-repo") ||
+		len(api.Repositories()) != 1 {
+		t.Errorf("not asked to make it: %v (%s), %v", err, diag.Hint(err), api.Repositories())
+	}
+	o.Create = true
+	own, err := Open(t.Context(), deps, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := api.Repositories(); len(all) != 2 || all[1] != (forgetest.Repository{Path: forgetest.Organization + "/eu", Private: true}) {
+		t.Errorf("the forge has %v", all)
+	}
+	there := gittest.Repo{Dir: filepath.Join(filepath.Dir(server.Dir), "eu.git")}
+	first := there.File(t, "main", v1alpha1.FileName)
+	if head := there.Head(t, "main"); !own.Made || own.Commit != head || !strings.Contains(first, "acme-eu") {
+		t.Errorf("%+v, and the repository has %s", own, head)
+	}
+	again, err := Open(t.Context(), deps, o)
+	if err != nil || again.Made || again.Commit != own.Commit || len(api.Repositories()) != 2 {
+		t.Errorf("again: %+v, %v, %v", again, err, api.Repositories())
+	}
 }
 
 // An empty repository gets what belongs to the management cluster, an identity, and an age key of its own: the masters' key opens nothing

@@ -3,11 +3,15 @@ package pivot
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 )
 
@@ -16,27 +20,70 @@ import (
 func (p *Move) tellStaying(ctx context.Context, target *Target, v *resolve.Versions) {
 	record, err := credentials.Read(ctx, target.client)
 	if err != nil {
-		p.session.Deps.Report.Warn(fmt.Sprintf("cannot tell which credentials stay on %s: %v", target.Name, err))
+		p.session.Deps.Report.Warn(untoldStaying(target.Name, err))
 		return
 	}
 	for _, provider := range v.Providers {
 		if provider.Type != releases.Infrastructure {
 			continue
 		}
-		held := record.Held(provider.Label(), func(variable string) bool {
-			return slices.ContainsFunc(credentials.AllReplaceable(), func(r credentials.Replaceable) bool {
-				return r.Provider == provider.Name && r.Variable == variable
-			})
-		})
+		held := record.Held(provider.Label(), func(variable string) bool { return replaceableOf(provider.Name, variable) != nil })
 		if len(held) > 0 {
 			p.session.Deps.Report.Warn(staying(target.Name, provider.Name, held))
 		}
 	}
 }
 
+// TellStaying warns about the credentials of providers that stay on the management cluster called name, which stands alone from now on. Its
+// parent often had those of a person or of a pipeline. Nothing takes them off, so the warnings also name those that the cluster may do
+// without.
+func TellStaying(ctx context.Context, client *kube.Client, name string, report progress.Reporter) {
+	record, err := credentials.Read(ctx, client)
+	if err != nil {
+		report.Warn(untoldStaying(name, err))
+		return
+	}
+	for _, label := range slices.Sorted(maps.Keys(record.Providers)) {
+		provider, infrastructure := strings.CutPrefix(label, string(releases.Infrastructure)+"-")
+		if !infrastructure {
+			continue
+		}
+		held := record.Held(label, func(variable string) bool {
+			r := replaceableOf(provider, variable)
+			if r == nil {
+				return false
+			}
+			changed, _ := record.Changed(label, map[string]string{variable: r.None})
+			return len(changed) == 0
+		})
+		if len(held) > 0 {
+			report.Warn(staying(name, provider, held))
+		}
+	}
+}
+
+func replaceableOf(provider, variable string) *credentials.Replaceable {
+	for _, r := range credentials.AllReplaceable() {
+		if r.Provider == provider && r.Variable == variable {
+			return &r
+		}
+	}
+	return nil
+}
+
+func untoldStaying(target string, err error) string {
+	return fmt.Sprintf("cannot tell which credentials stay on %s: %v", target, err)
+}
+
 // staying is the warning about the credentials of a provider that stay on the target.
 func staying(target, provider string, variables []string) string {
+	without := ""
+	for _, variable := range variables {
+		if r := replaceableOf(provider, variable); r != nil {
+			without += fmt.Sprintf(", or give %s `value: %s` if the role of the machines of %s has the rights", variable, r.None, target)
+		}
+	}
 	return fmt.Sprintf("the credentials of the provider %s stay on %s (%s): %s. If they are a person's or a pipeline's, have fleet.yaml name "+
-		"the source of ones for this cluster alone, and run `fleetctl init`; then end the old ones in the cloud",
-		provider, target, plain.Names(variables, mostNamed), credentials.WhyStays(provider))
+		"the source of ones for this cluster alone%s, and run `fleetctl init`; then end the old ones in the cloud",
+		provider, target, plain.Names(variables, mostNamed), credentials.WhyStays(provider), without)
 }

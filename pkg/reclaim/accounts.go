@@ -33,6 +33,8 @@ type site struct {
 	provider   v1alpha1.Provider
 	// vcenters are the vCenters in the fleet repo. All sites share one read of the repo, which the first site makes.
 	vcenters func() ([]fleetrepo.VCenter, error)
+	// unasked are the management clusters that did not answer.
+	unasked []orphans.Unasked
 }
 
 // opened are the accounts that the credentials of one provider open.
@@ -93,7 +95,7 @@ func (o Options) open(ctx context.Context, deps management.Deps, look *orphans.O
 			if !isAskable(p) {
 				continue
 			}
-			these := askable[p.Name](ctx, site{deps, o, m.Name, p, vcenters})
+			these := askable[p.Name](ctx, site{deps, o, m.Name, p, vcenters, look.Unasked})
 			look.NotOpened = append(look.NotOpened, these.not...)
 			unasked = append(unasked, these.unasked...)
 			for _, a := range these.accounts {

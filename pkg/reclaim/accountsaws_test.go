@@ -19,6 +19,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 const (
@@ -61,6 +62,11 @@ func newSimulatedAWS(t *testing.T) *simulatedAWS {
 			fmt.Fprint(w, "<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error></Errors></Response>")
 		}
 		switch {
+		case strings.HasPrefix(key[1], "AKIAWRONG"):
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(w, "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code><Message>The request signature does not match.\n\n"+
+				"The Canonical String for this request should have been 'x-amz-security-token:%s'</Message></Error></ErrorResponse>",
+				r.Header.Get("X-Amz-Security-Token"))
 		case action == "GetCallerIdentity":
 			fmt.Fprintf(w, "<R><GetCallerIdentityResult><Account>%s</Account></GetCallerIdentityResult></R>", number)
 		case action == "AssumeRole":
@@ -89,8 +95,14 @@ func newSimulatedAWS(t *testing.T) *simulatedAWS {
 	return s
 }
 
-// look lists the orphans of a fleet with these identities.
+// look lists the orphans of a fleet with these identities. Its management cluster is gone.
 func (s *simulatedAWS) look(t *testing.T, identities string, environment map[string]string) *orphans.Report {
+	t.Helper()
+	return s.lookAt(t, nil, identities, environment)
+}
+
+// lookAt is look with the management cluster that is given, or with none.
+func (s *simulatedAWS) lookAt(t *testing.T, given *state.Given, identities string, environment map[string]string) *orphans.Report {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{
@@ -125,8 +137,15 @@ spec:
 		}
 		return value, ok
 	}
-	report, err := Look(t.Context(), management.Deps{LookupEnv: lookup},
-		Options{Repo: repo, Dir: dir, Regions: []string{"eu-central-1"}, Timeout: time.Minute})
+	o := Options{Repo: repo, Dir: dir, Regions: []string{"eu-central-1"}, Timeout: time.Minute}
+	if given != nil {
+		target, err := management.Find(state.Store{Dir: t.TempDir(), Given: given}, given.Name, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Targets = append(o.Targets, target)
+	}
+	report, err := Look(t.Context(), management.Deps{LookupEnv: lookup}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +262,8 @@ func TestOrphansInAccountsThatCannotBeAsked(t *testing.T) {
 	}
 	static := "kind: AWSClusterStaticIdentity\nmetadata: {name: keys}\nspec: {secretRef: keys}\n"
 	r := newSimulatedAWS(t).look(t, static+roleIdentity("prod", otherAccount, "fleet", controllers), withKey())
-	if r.Complete || len(r.AccountsNotAsked) != 1 || r.AccountsNotAsked[0].Identity != "AWSClusterStaticIdentity keys" {
+	if r.Complete || len(r.AccountsNotAsked) != 1 || r.AccountsNotAsked[0].Identity != "AWSClusterStaticIdentity keys" ||
+		!strings.Contains(r.AccountsNotAsked[0].Why, "which could not be read: the management cluster is gone") {
 		t.Fatalf("%+v", r)
 	}
 	// It keeps nothing in the other accounts from being deleted.

@@ -100,6 +100,12 @@ func (a *simulatedAWS) left(t *testing.T) []string {
 	return ask[[]string](t, a.URL+"/_test/left")
 }
 
+// leftIn is left of another account, which the first question prepares.
+func (a *simulatedAWS) leftIn(t *testing.T, account string) []string {
+	t.Helper()
+	return ask[[]string](t, a.URL+"/_test/left/"+account)
+}
+
 // uses counts the requests by access key and service.
 func (a *simulatedAWS) uses(t *testing.T, key string) int {
 	t.Helper()

@@ -70,12 +70,25 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 		AccessKeyID: profile["aws_access_key_id"], SecretAccessKey: profile["aws_secret_access_key"], SessionToken: profile["aws_session_token"],
 		Source: CredentialsVariable,
 	}
-	a := &Account{
-		region: profile["region"], regions: regions, pace: 5 * time.Second, keyID: keys.AccessKeyID,
-		credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return keys, nil }),
-	}
 	if !keys.HasKeys() {
 		return nil, diag.Errorf(hint, "the profile in %s has no aws_access_key_id and aws_secret_access_key", CredentialsVariable)
+	}
+	return open(keys, profile["region"], endpoint, regions), nil
+}
+
+// Key is an access key. Token is "" for a key that does not end.
+type Key struct{ ID, Secret, Token string }
+
+// WithKey returns the account of an access key that is not the provider's own. Region is the region that lists the others, or "". The rest
+// is as in New.
+func WithKey(key Key, region, endpoint string, regions []string) *Account {
+	return open(sdk.Credentials{AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.Token}, region, endpoint, regions)
+}
+
+func open(keys sdk.Credentials, region, endpoint string, regions []string) *Account {
+	a := &Account{
+		region: region, regions: regions, pace: 5 * time.Second, keyID: keys.AccessKeyID,
+		credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return keys, nil }),
 	}
 	// AWS does not redirect to other servers. The SDK's own client would follow a redirect with signature, token and body, even from https to
 	// http.
@@ -86,7 +99,7 @@ func New(encoded, endpoint string, regions []string) (*Account, error) {
 	if endpoint != "" {
 		a.endpoint = &endpoint
 	}
-	return a, nil
+	return a
 }
 
 // parseProfile returns the values of the first profile in a file of AWS's tools.
@@ -111,6 +124,9 @@ func parseProfile(text string) map[string]string {
 
 // Key identifies the account, or its credentials if the number of the account is not known. It is not secret.
 func (a *Account) Key() string { return cmp.Or(a.number, a.keyID) }
+
+// Region returns the region in the profile of the credentials, or "".
+func (a *Account) Region() string { return a.region }
 
 // Cloud returns the name of the provider.
 func (a *Account) Cloud() string { return "aws" }

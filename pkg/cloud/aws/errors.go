@@ -24,7 +24,9 @@ func short(err error) error {
 
 func said(err error) error {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return fmt.Errorf("%s: %s", api.ErrorCode(), api.ErrorMessage())
+		// After a wrong signature AWS repeats the signed headers, and the token of a session is one of them.
+		message, _, _ := strings.Cut(api.ErrorMessage(), "\n\n")
+		return fmt.Errorf("%s: %s", api.ErrorCode(), message)
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		return sent

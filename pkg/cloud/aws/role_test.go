@@ -95,3 +95,20 @@ func TestAssumeRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// After a wrong signature AWS repeats what was signed, and a token is a part of that.
+func TestWrongKey(t *testing.T) {
+	s := newSimulator(t)
+	s.answers["GetCallerIdentity"] = func(url.Values) (int, string) {
+		return http.StatusForbidden, "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code><Message>The signature does not match.\n\n" +
+			"The Canonical String for this request should have been\n'POST\n/\n\nx-amz-security-token:canary'</Message></Error></ErrorResponse>"
+	}
+	a := WithKey(Key{"AKIA1", secretKey, "canary"}, "eu-central-1", s.URL, nil)
+	err := a.Identify(t.Context())
+	if err == nil || !strings.HasSuffix(err.Error(), "SignatureDoesNotMatch: The signature does not match.") {
+		t.Errorf("%v", err)
+	}
+	if a.Key() != "AKIA1" || a.Region() != "eu-central-1" {
+		t.Errorf("%s, %s", a.Key(), a.Region())
+	}
+}

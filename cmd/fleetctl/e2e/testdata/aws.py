@@ -4,6 +4,7 @@ The first line on standard output is JSON: where it answers, and what the accoun
 outlives the test that started it, however that ends. What the test asks beside AWS's own API:
 
   GET /_test/left   what there is in every region that was worked in, apart from what each new account has
+  GET /_test/left/ACCOUNT  the same of another account, as a role in it sees it; the first question takes what there is as what it began with
   GET /_test/keys   how often each access key was used, by service
   GET /_test/made   how often each call has made something
   GET /_test/strangers  makes what others have in the same account: of another fleet, and of nobody knows whom
@@ -149,13 +150,24 @@ def prepare(url):
     return image, newer
 
 
-def client(service, url, region=REGION):
-    return boto3.client(service, region_name=region, endpoint_url=url)
+def client(service, url, region=REGION, session=None):
+    return boto3.client(service, region_name=region, endpoint_url=url, **(session or {}))
 
 
-def left(url, region):
+def session_in(url, account):
+    """The keys of a session of a role in another account."""
+    role = f"arn:aws:iam::{account}:role/test"
+    keys = client("sts", url).assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
+    return {
+        "aws_access_key_id": keys["AccessKeyId"],
+        "aws_secret_access_key": keys["SecretAccessKey"],
+        "aws_session_token": keys["SessionToken"],
+    }
+
+
+def left(url, region, session=None):
     """Everything in a region, as KIND/ID."""
-    ec2 = client("ec2", url, region)
+    ec2 = client("ec2", url, region, session)
     out = []
 
     def add(kind, ids):
@@ -173,12 +185,12 @@ def left(url, region):
     add("endpoint", [e["VpcEndpointId"] for e in ec2.describe_vpc_endpoints()["VpcEndpoints"]])
     for reservation in ec2.describe_instances()["Reservations"]:
         add("instance", [i["InstanceId"] for i in reservation["Instances"] if i["State"]["Name"] != "terminated"])
-    elb = client("elbv2", url, region)
+    elb = client("elbv2", url, region, session)
     add("load-balancer", [b["LoadBalancerArn"] for b in elb.describe_load_balancers()["LoadBalancers"]])
     add("target-group", [g["TargetGroupArn"] for g in elb.describe_target_groups()["TargetGroups"]])
-    classic = client("elb", url, region)
+    classic = client("elb", url, region, session)
     add("classic-load-balancer", [b["LoadBalancerName"] for b in classic.describe_load_balancers()["LoadBalancerDescriptions"]])
-    add("secret", [s["ARN"] for s in client("secretsmanager", url, region).list_secrets()["SecretList"]])
+    add("secret", [s["ARN"] for s in client("secretsmanager", url, region, session).list_secrets()["SecretList"]])
     return out
 
 
@@ -296,6 +308,7 @@ class Account:
         self.keys = Counter()
         self.calls = Counter()
         self.fresh = {}
+        self.others = {}
 
     def __call__(self, environ, start_response):
         if environ["PATH_INFO"].startswith("/_test/"):
@@ -330,7 +343,15 @@ class Account:
             return True
         if path.startswith("/_test/interrupt/"):
             return interrupt(path.removeprefix("/_test/interrupt/").split(","))
+        if path.startswith("/_test/left/"):
+            return self.left_in(path.removeprefix("/_test/left/"))
         return sorted(set(left(self.url, REGION)) - self.fresh)
+
+    def left_in(self, account):
+        session, fresh = self.others.get(account) or (session_in(self.url, account), None)
+        there = set(left(self.url, REGION, session))
+        self.others[account] = session, there if fresh is None else fresh
+        return sorted(there - self.others[account][1])
 
 
 def main():
