@@ -179,9 +179,9 @@ func look(ctx context.Context, q question) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{
-		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Problems: slices.Concat(result.Findings, render.Submodules(files, result.Kustomizations)),
-		Providers: providersIn(result.Objects),
+		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Providers: providersIn(result.Objects),
 	}
+	report.Problems = slices.Concat(result.Findings, render.Submodules(files, result.Kustomizations))
 	for _, root := range roots.In(files) {
 		report.Flux = append(report.Flux, countOf(root, result, report.Clusters))
 	}

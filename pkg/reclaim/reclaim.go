@@ -58,11 +58,11 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 	for _, c := range clusters {
 		look.Declared = append(look.Declared, c.Name)
 	}
-	look.Living, look.Unasked = living(ctx, identity, o.Targets)
 	o.open(ctx, deps, &look)
-	if len(look.Accounts)+len(look.NotOpened) == 0 {
+	if len(look.Accounts)+len(look.NotOpened) == 0 { // no management cluster is waited for in vain
 		return nil, noneToAsk(o)
 	}
+	look.Living, look.Unasked = living(ctx, identity, o.Targets)
 	look.NotListed = notListed(o.Repo.Fleet.Spec.ManagementClusters, o.Regions)
 	report := orphans.Find(ctx, look)
 	if !report.Answered() && asked.Err() == nil { // which keeps everything from being deleted, too

@@ -59,6 +59,18 @@ type look struct {
 	elsewhere bool
 }
 
+// late says of an error about the end of the time what was waited for, and where. A server may answer in time, and have no end of objects.
+// An error with a hint, such as the one about a silent server, stays.
+func (s Sources) late(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) || diag.Hint(err) != "" {
+		return err
+	}
+	return diag.Errorf("give it more time with --timeout; `"+diag.ShellCommand("kubectl", "get", "clusters.cluster.x-k8s.io", "--all-namespaces")+
+		"` shows whether it has very many Clusters",
+		"look for cluster %s on the API server %s: it had not told of all its Clusters when the time was over: %w", s.Cluster, s.Client.Host(),
+		err)
+}
+
 // commit is the present commit and branch of the fleet repo on this machine.
 type commit struct{ revision, branch string }
 
@@ -66,11 +78,11 @@ type commit struct{ revision, branch string }
 func take(ctx context.Context, from Sources) (*look, error) {
 	l := &look{from: from}
 	manager, err := capi.New(from.Client)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = l.find(ctx, manager)
 	}
-	if err := l.find(ctx, manager); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, from.late(err)
 	}
 	var mu sync.Mutex
 	missing := func(what string, err error) {
