@@ -64,7 +64,7 @@ func (m *master) tellStaying(ctx context.Context) {
 		m.Report.Warn("cannot tell which credentials stay on " + m.result.Cluster + ": " + err.Error())
 		return
 	}
-	pivot.TellStaying(ctx, client, m.result.Cluster, m.Report)
+	pivot.TellStaying(ctx, client, m.result.Cluster, m.Report.Warn)
 }
 
 func (m *master) stands(ctx context.Context, detail func(string)) error {

@@ -11,7 +11,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 )
 
@@ -37,10 +36,10 @@ func (p *Move) tellStaying(ctx context.Context, target *Target, v *resolve.Versi
 // TellStaying warns about the credentials of providers that stay on the management cluster called name, which stands alone from now on. Its
 // parent often had those of a person or of a pipeline. Nothing takes them off, so the warnings also name those that the cluster may do
 // without.
-func TellStaying(ctx context.Context, client *kube.Client, name string, report progress.Reporter) {
+func TellStaying(ctx context.Context, client *kube.Client, name string, warn func(text string)) {
 	record, err := credentials.Read(ctx, client)
 	if err != nil {
-		report.Warn(untoldStaying(name, err))
+		warn(untoldStaying(name, err))
 		return
 	}
 	for _, label := range slices.Sorted(maps.Keys(record.Providers)) {
@@ -57,7 +56,7 @@ func TellStaying(ctx context.Context, client *kube.Client, name string, report p
 			return len(changed) == 0
 		})
 		if len(held) > 0 {
-			report.Warn(staying(name, provider, held))
+			warn(staying(name, provider, held))
 		}
 	}
 }
