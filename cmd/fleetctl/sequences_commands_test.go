@@ -2,11 +2,17 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fleetctl/fleetctl/pkg/cmd"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // names are what a fleet repo has, for commands to name.
@@ -41,6 +47,9 @@ func (s *sequence) names() names {
 	return n
 }
 
+// args are the arguments of one of these.
+func (s *sequence) args(of ...[]string) []string { return of[s.IntN(len(of))] }
+
 // network is what a network of pods consists of, as far as anybody looks at it here.
 const network = `apiVersion: v1
 kind: ConfigMap
@@ -69,7 +78,7 @@ func (s *sequence) command() []string {
 		func() []string { return s.onNetwork(n, number) },
 		func() []string { return s.onTenant(n, tenant) },
 		func() []string { return s.onManagement(n) },
-		s.onRepo,
+		func() []string { return s.onRepo(strings.Fields(s.git("rev-list", "--max-count", "3", "HEAD"))) },
 	}
 	return families[s.IntN(len(families))]()
 }
@@ -233,7 +242,20 @@ func (s *sequence) onTenant(n names, tenant string) []string {
 
 func (s *sequence) onManagement(n names) []string {
 	management := s.one(n.managements...)
-	switch s.IntN(6) {
+	switch s.IntN(9) {
+	case 6:
+		return []string{"identity", "remove", s.one("staging", "dev", "dc1"), "-m", management}
+	case 7:
+		return s.args(
+			[]string{"standby", "add", "spare", "--of", management, "--host", s.one("kind", "embedded")},
+			[]string{"standby", "remove", "spare"},
+		)
+	case 8:
+		return s.args(
+			append([]string{"notification", "add", s.one("audit", "ops"), "--type", "webhook", "--address", "https://audit.example.com/flux"},
+				s.args(nil, []string{"--environment", s.one(n.environments...)}, []string{"--on-management", management})...),
+			[]string{"notification", "remove", s.one("audit", "ops")},
+		)
 	case 0:
 		return []string{"provider", "add", s.one("aws", "azure", "gcp", "docker", "vsphere"), "-m", management}
 	case 1:
@@ -256,14 +278,92 @@ func (s *sequence) onManagement(n names) []string {
 	}
 }
 
-// onRepo is about the repo itself.
-func (s *sequence) onRepo() []string {
-	switch s.IntN(4) {
+// onRepo is about the repo itself, which has these commits.
+func (s *sequence) onRepo(commits []string) []string {
+	switch s.IntN(5) {
+	case 4:
+		return s.onChart()
 	case 0:
 		return []string{"ci", "add", "--forge", s.one("github", "gitlab", "gitea")}
 	case 1:
 		return []string{"chart", "update"}
 	default:
-		return []string{"revert", s.one(strings.Fields(s.git("rev-list", "--max-count", "3", "HEAD"))...)}
+		return []string{"revert", s.one(commits...)}
+	}
+}
+
+// onChart is about a chart of the team's own.
+func (s *sequence) onChart() []string {
+	if s.chance(40) {
+		return []string{"chart", "remove", s.one("metal", "docker", "in-memory")}
+	}
+	file := filepath.Join(s.home, "template.yaml")
+	if err := os.WriteFile(file, []byte(clusterTemplate), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	return []string{"chart", "add", "metal", "--from", file}
+}
+
+// clusterTemplate is what `clusterctl generate cluster` would fill in, as small as it can be.
+const clusterTemplate = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: "${CLUSTER_NAME}"}
+spec:
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: Metal3Cluster, name: "${CLUSTER_NAME}"}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: Metal3Cluster
+metadata: {name: "${CLUSTER_NAME}"}
+spec: {controlPlaneEndpoint: {host: "${API_HOST}", port: 6443}}
+`
+
+// notInSequences are the commands that carry a change to Git and that sequences do not run, with the reason.
+var notInSequences = map[string]string{
+	"adopt":            "it takes a repo over that is no fleet yet, and each sequence begins with one",
+	"cluster transfer": "it asks two management clusters",
+	"lock":             "it reads releases, which needs a network",
+	"secret edit":      "it opens an editor",
+	"secret encrypt":   "what it writes differs each time, and the fleets of sequences have no age key",
+	"secret rotate":    "what it writes differs each time, and the fleets of sequences have no age key",
+	"upgrade plan":     "it reads releases, which needs a network",
+}
+
+// TestSequencesHaveAllCommands: a command that carries a change to Git is run in sequences, or it is said why not.
+func TestSequencesHaveAllCommands(t *testing.T) {
+	s := &sequence{T: t, Rand: rand.New(rand.NewPCG(1, 1)), home: t.TempDir()}
+	n := names{
+		environments: []string{"dev"}, clusters: []string{"c1"}, features: []string{"logs"}, tenants: []string{"shop"},
+		networks: []string{"calico"}, channels: []string{"main"}, managements: []string{"mgmt"},
+	}
+	run := map[string]bool{}
+	for range 500 {
+		for _, args := range [][]string{
+			s.onEnvironment(n, "dev"), s.onCluster(n, "c1", "dev"), s.onPool("c1", "extra", "1"), s.onFeature(n, "logs"), s.onChannel(n),
+			s.onNetwork(n, "1"), s.onTenant(n, "shop"), s.onManagement(n), s.onRepo(nil),
+		} {
+			run[args[0]], run[args[0]+" "+args[1]] = true, true
+		}
+	}
+	editing := map[string]bool{}
+	var walk func(c *cobra.Command, path string)
+	walk = func(c *cobra.Command, path string) {
+		if c.Flags().Lookup("commit") != nil {
+			editing[path] = true
+			if _, excepted := notInSequences[path]; run[path] == excepted {
+				t.Errorf("%s: it is in sequences: %t; a reason why not: %t", path, run[path], excepted)
+			}
+		}
+		for _, child := range c.Commands() {
+			walk(child, strings.TrimSpace(path+" "+child.Name()))
+		}
+	}
+	walk(cmd.Root(ui.Streams{}), "")
+	for path := range notInSequences {
+		if !editing[path] {
+			t.Errorf("%s is no command that carries a change to Git", path)
+		}
+	}
+	if len(editing) < 40 {
+		t.Errorf("the tree has only %d such commands", len(editing))
 	}
 }

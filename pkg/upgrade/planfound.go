@@ -71,9 +71,10 @@ func (p *planner) noteFound() {
 func (p *planner) whyMissing(c *Component) string {
 	for i := range p.found.unrecorded {
 		d := &p.found.unrecorded[i]
-		if containers := d.Spec.Template.Spec.Containers; d.Labels[clusterv1.ProviderNameLabel] == c.provider().Label() && len(containers) > 0 {
-			return fmt.Sprintf("clusterctl's inventory does not have it, but the Deployment %s runs %s: `fleetctl upgrade apply` installs %s over it, "+
-				"also over a newer version", d.Name, containers[0].Image, cmp.Or(c.Declared, c.Newest, "it"))
+		containers := d.Spec.Template.Spec.Containers
+		if d.Labels[clusterv1.ProviderNameLabel] == c.provider().Label() && len(containers) > 0 {
+			return fmt.Sprintf("clusterctl's inventory does not have it, but the Deployment %s runs %s: `fleetctl upgrade apply` "+
+				"installs %s over it, also over a newer version", d.Name, containers[0].Image, cmp.Or(c.Declared, c.Newest, "it"))
 		}
 	}
 	return "it is not installed on " + p.mgmt.Name
