@@ -57,6 +57,13 @@ func isInfrastructure(p v1alpha1.Provider) bool {
 // isAskable tells whether the resources in the cloud of a provider can be listed.
 func isAskable(p v1alpha1.Provider) bool { return isInfrastructure(p) && askable[p.Name] != nil }
 
+// hasAskable tells whether the fleet has a cloud whose resources can be listed.
+func (o Options) hasAskable() bool {
+	return slices.ContainsFunc(o.Repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+		return slices.ContainsFunc(m.Providers, isAskable)
+	})
+}
+
 // withoutCloud is the provider that makes clusters of containers and in memory.
 const withoutCloud = "docker"
 

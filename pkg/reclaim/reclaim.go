@@ -58,11 +58,14 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 	for _, c := range clusters {
 		look.Declared = append(look.Declared, c.Name)
 	}
-	o.open(ctx, deps, &look)
-	if len(look.Accounts)+len(look.NotOpened) == 0 { // no management cluster is waited for in vain
+	if !o.hasAskable() { // no management cluster is waited for in vain
 		return nil, noneToAsk(o)
 	}
 	look.Living, look.Unasked = living(ctx, identity, o.Targets)
+	o.open(ctx, deps, &look) // which reads keys on management clusters that have proved to be of this fleet
+	if len(look.Accounts)+len(look.NotOpened) == 0 {
+		return nil, noneToAsk(o)
+	}
 	look.NotListed = notListed(o.Repo.Fleet.Spec.ManagementClusters, o.Regions)
 	report := orphans.Find(ctx, look)
 	if !report.Answered() && asked.Err() == nil { // which keeps everything from being deleted, too
