@@ -38,6 +38,7 @@ var (
 func TestSequences(t *testing.T) {
 	for seed := *firstOne; seed < *firstOne+*seeds; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
 			s := newSequence(t, uint64(seed))
 			for range *length {
 				s.next()

@@ -90,13 +90,14 @@ func (b *planBed) release(label, version string, replace ...string) {
 // apply applies manifests.
 func (b *planBed) apply(ctx context.Context, manifest string) {
 	b.Helper()
-	if _, err := kubetest.ApplyYAML(ctx, b.client, []byte(manifest), kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}); err != nil {
+	as := kube.ApplyOptions{FieldManager: "test", ForceConflicts: true}
+	if _, err := kubetest.ApplyYAML(ctx, b.client, []byte(manifest), as); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// install brings v1.14.1 of these providers onto the cluster, and cert-manager v1.11.5, as fleetctl does, with clusterctl's inventory. Nobody
-// runs there, so the test makes the Secrets that cert-manager would make, and calls the Deployments available.
+// install brings v1.14.1 of these providers onto the cluster, and cert-manager v1.11.5, as fleetctl does, with clusterctl's inventory. No
+// program runs there, so the test makes the Secrets that cert-manager would make, and calls the Deployments available.
 func (b *planBed) install(ctx context.Context, version string, names ...releases.Provider) {
 	b.Helper()
 	source, err := releases.NewSource(releases.SourceOptions{
@@ -242,8 +243,10 @@ spec:
 // all are the providers of the fleet.
 func all() []releases.Provider {
 	return []releases.Provider{
-		{Name: "cluster-api", Type: releases.Core}, {Name: "kubeadm", Type: releases.Bootstrap},
-		{Name: "kubeadm", Type: releases.ControlPlane}, {Name: "docker", Type: releases.Infrastructure},
+		{Name: "cluster-api", Type: releases.Core},
+		{Name: "kubeadm", Type: releases.Bootstrap},
+		{Name: "kubeadm", Type: releases.ControlPlane},
+		{Name: "docker", Type: releases.Infrastructure},
 	}
 }
 
@@ -382,8 +385,9 @@ func TestUpgradePlanOfAFaultyCluster(t *testing.T) {
 	}
 
 	b.declare("v1.14.2", "v1.14.1", "v1.11.5", "v2.8.0")
-	if c := find(b.plan(3), "docker", "infrastructure"); len(c.Against) != 1 || !strings.Contains(c.Against[0], "a downgrade is not possible") {
-		t.Errorf("an older one: %+v", c)
+	older := find(b.plan(3), "docker", "infrastructure")
+	if len(older.Against) != 1 || !strings.Contains(older.Against[0], "a downgrade is not possible") {
+		t.Errorf("an older one: %+v", older)
 	}
 	b.declare("v1.14.2", "v2.0.0", "v1.11.5", "v2.8.0")
 	if c := find(b.plan(3), "docker", "infrastructure"); c.Contract != "v9" || len(c.Against) != 1 ||

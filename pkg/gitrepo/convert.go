@@ -55,7 +55,7 @@ func readBlob(store storage.Storer, hash plumbing.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := within.All(reader, "the object "+hash.String(), int64(maxObject)) // which may say another size of itself
+	read, err := within.All(reader, "the object "+hash.String(), objectLimit()) // which may say another size of itself
 	return read, errors.Join(err, reader.Close())
 }
 

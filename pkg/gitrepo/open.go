@@ -38,7 +38,7 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 	}
 	everywhere := openFolder(filepath.VolumeName(commonDir) + string(filepath.Separator))
 	store := filesystem.NewStorageWithOptions(files, cache.NewObjectLRUDefault(), filesystem.Options{
-		AlternatesFS: everywhere, LargeObjectThreshold: int64(maxObject), // go-git reads a larger object only for who asks for its content
+		AlternatesFS: everywhere, LargeObjectThreshold: objectLimit(), // go-git reads a larger object only for who asks for its content
 	})
 	opened, err := git.Open(tolerant{store}, openFolder(dir))
 	switch {
@@ -113,7 +113,7 @@ type bounded struct{ *filesystem.Storage }
 // EncodedObject implements storer.EncodedObjectStorer. The error for a larger object matches within.ErrTooLarge.
 func (b bounded) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := b.Storage.EncodedObject(kind, hash)
-	if err == nil && o.Size() > int64(maxObject) {
+	if err == nil && o.Size() > objectLimit() {
 		return nil, diag.Errorf(fmt.Sprintf("`git rev-list --objects --all | grep %s` names the file: keep it in Git LFS, or elsewhere", hash),
 			"the object %s is %w: it has %d MiB, and fleetctl reads at most %d", hash, within.ErrTooLarge, o.Size()>>20, maxObject>>20)
 	}

@@ -140,6 +140,9 @@ func screenPack(pack io.Reader, most uint64) error {
 	return err
 }
 
+// objectLimit is maxObject in the type of a file's size.
+func objectLimit() int64 { return int64(maxObject) } //nolint:gosec // it is far below the largest int64
+
 func tooLarge(size, before, most uint64) error {
 	switch {
 	case size > maxObject:

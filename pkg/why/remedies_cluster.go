@@ -43,7 +43,8 @@ func clusterRemedies() []Remedy {
 		},
 		{
 			ID: "two-owners", Title: "Two management clusters act on it",
-			Means: "Another management cluster has taken the cluster over, and an old copy of this one came back. Each undoes the changes of the other.",
+			Means: "Another management cluster has taken the cluster over, and an old copy of this one came back. Each undoes the changes " +
+				"of the other.",
 			Do: "Decide which of them manages the cluster. `fleetctl cluster detach NAME --management OLD` takes it from the other one: it " +
 				"deletes nothing.",
 			match: match{stages: []Stage{StageCluster}, texts: []string{`TWO OWNERS:`}},

@@ -34,8 +34,8 @@ func (s *Source) locate(p Provider, released string) (string, error) {
 	}
 	wanted := cmp.Or(p.Version, versions[0])
 	if !slices.Contains(versions, wanted) {
-		return "", diag.Errorf("choose one of these versions, or make a bundle with the version", "the offline repository %w: it has %s only in %s",
-			ErrOtherVersions, p.Label(), strings.Join(versions, ", "))
+		return "", diag.Errorf("choose one of these versions, or make a bundle with the version",
+			"the offline repository %w: it has %s only in %s", ErrOtherVersions, p.Label(), strings.Join(versions, ", "))
 	}
 	folder := filepath.Join(s.repository, p.Label(), wanted)
 	file, err := componentsFile(folder, path.Base(released))
