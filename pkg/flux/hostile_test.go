@@ -65,7 +65,8 @@ func TestHostileRelease(t *testing.T) {
 		},
 		"large": {
 			without: controller, entries: []tar.Header{{Name: controller}},
-			content: map[string]string{controller: "a: [" + strings.Repeat("1,", maxManifest/2) + "]"}, want: controller + ": too large: it has more than 4 MiB",
+			content: map[string]string{controller: "a: [" + strings.Repeat("1,", maxManifest/2) + "]"},
+			want:    controller + ": too large: it has more than 4 MiB",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ type bounded struct{ *filesystem.Storage }
 func (b bounded) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := b.Storage.EncodedObject(kind, hash)
 	if err == nil && o.Size() > objectLimit() {
-		return nil, diag.Errorf(fmt.Sprintf("`git rev-list --objects --all | grep %s` names the file: keep it in Git LFS, or elsewhere", hash),
+		return nil, diag.Errorf("`"+diag.ShellCommand("git", "rev-list", "--objects", "--all")+"` names its file: keep the file in Git LFS, or elsewhere",
 			"the object %s is %w: it has %d MiB, and fleetctl reads at most %d", hash, within.ErrTooLarge, o.Size()>>20, maxObject>>20)
 	}
 	return o, err
