@@ -306,6 +306,11 @@ func commandIn(s *hostileServer, big, dir, line string) ([]string, error) {
 	if err := write(); err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(line, "orphans ") { // which asks management clusters only if the fleet has a cloud that can be listed
+		if err := addProvider(dir, "aws"); err != nil {
+			return nil, err
+		}
+	}
 	there := "--kubeconfig " + filepath.Join(dir, "kubeconfig") + " --context there"
 	args := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(line, "THERE", there), "DIR", dir))
 	args = append(args, "--repo", filepath.Join(dir, "fleet"), "--state-dir", filepath.Join(dir, "state"), "--cache-dir",

@@ -156,3 +156,13 @@ func hostileFleet(s *hostileServer, from, dir string, clusters ...string) error 
 	}
 	return nil
 }
+
+// addProvider gives the management cluster of the small fleet in dir a provider.
+func addProvider(dir, provider string) error {
+	file, err := os.OpenFile(filepath.Join(dir, "fleet", "fleet.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("    - name: " + provider + "\n")
+	return errors.Join(err, file.Close())
+}
