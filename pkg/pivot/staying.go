@@ -76,13 +76,15 @@ func untoldStaying(target string, err error) string {
 
 // staying is the warning about the credentials of a provider that stay on the target.
 func staying(target, provider string, variables []string) string {
+	why := credentials.WhyStays(provider)
 	var without strings.Builder
 	for _, variable := range variables {
 		if r := replaceableOf(provider, variable); r != nil {
+			why = "only a pivot takes them off, and this was none"
 			fmt.Fprintf(&without, ", or give %s `value: %s` if the role of the machines of %s has the rights", variable, r.None, target)
 		}
 	}
 	return fmt.Sprintf("the credentials of the provider %s stay on %s (%s): %s. If they are a person's or a pipeline's, have fleet.yaml name "+
 		"the source of ones for this cluster alone%s, and run `fleetctl init`; then end the old ones in the cloud",
-		provider, target, plain.Names(variables, mostNamed), credentials.WhyStays(provider), without.String())
+		provider, target, plain.Names(variables, mostNamed), why, without.String())
 }

@@ -33,7 +33,7 @@ func TestTellsWhichCredentialsStay(t *testing.T) {
 		"docker":    nil,
 		"gcp":       {"GCP_B64ENCODED_CREDENTIALS": "eyJ0b3BzZWNyZXQiOiJ5In0="},
 		"vsphere":   {"VSPHERE_PASSWORD": "topsecret", "VSPHERE_USERNAME": "somebody", "FEATURE": "true"},
-		"aws":       {"AWS_B64ENCODED_CREDENTIALS": "Cg=="}, // an earlier run took it off
+		"aws":       {"AWS_B64ENCODED_CREDENTIALS": "Cg==", "AWS_MORE": "topsecret"}, // an earlier run took the first off
 		"openstack": {"CLOUD_TOKEN": "topsecret"},
 	}
 	v := &resolve.Versions{Variables: map[string]string{"AWS_B64ENCODED_CREDENTIALS": "Cg=="}}
@@ -62,13 +62,14 @@ func TestTellsWhichCredentialsStay(t *testing.T) {
 	for _, line := range []string{
 		"the credentials of the provider gcp stay on platform (GCP_B64ENCODED_CREDENTIALS): it does not start without the file of a key. ",
 		"the credentials of the provider vsphere stay on platform (VSPHERE_PASSWORD, VSPHERE_USERNAME): machines of vSphere have no identity ",
+		"the credentials of the provider aws stay on platform (AWS_MORE): nothing is known here that could replace them. ",
 		"the credentials of the provider openstack stay on platform (CLOUD_TOKEN): nothing is known here that could replace them. ",
 	} {
 		if !strings.Contains(said, line) {
 			t.Errorf("it does not say %q", line)
 		}
 	}
-	if strings.Count(said, "\n") != 3 || strings.Count(said, "`fleetctl init`") != 3 || strings.Contains(said, "topsecret") {
+	if strings.Count(said, "\n") != 4 || strings.Count(said, "`fleetctl init`") != 4 || strings.Contains(said, "topsecret") {
 		t.Errorf("it says\n%s", said)
 	}
 	p.KeepCredentials = true

@@ -4,7 +4,6 @@ import "slices"
 
 // whyStays are the reasons why the credentials of an infrastructure provider stay on a management cluster in its cloud.
 var whyStays = map[string]string{
-	"aws":     "only a pivot takes them off, and this was none",
 	"gcp":     "it does not start without the file of a key",
 	"vsphere": "machines of vSphere have no identity that could replace them",
 }
