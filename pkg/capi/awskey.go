@@ -22,7 +22,6 @@ func (AWSKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, "(an access key)") }
 // AWSStaticKey returns the key of the AWSClusterStaticIdentity called name. It reads the Secret that the identity in the cluster names, in
 // the namespace of the provider, as the provider does, and no other Secret. Its errors have names alone.
 func (m *Manager) AWSStaticKey(ctx context.Context, name string) (AWSKey, error) {
-	const kind = "AWSClusterStaticIdentity"
 	inventory, err := m.inventory(ctx)
 	if err != nil {
 		return AWSKey{}, err
@@ -36,18 +35,18 @@ func (m *Manager) AWSStaticKey(ctx context.Context, name string) (AWSKey, error)
 	if namespace == "" {
 		return AWSKey{}, diag.Errorf("install the provider with `fleetctl init`", "the provider aws is not installed")
 	}
-	mapping, err := m.kube.Mapping(ctx, schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: kind})
+	mapping, err := m.kube.Mapping(ctx, schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: awsStaticIdentity})
 	if err != nil {
-		return AWSKey{}, fmt.Errorf("look for the %s %s: %w", kind, name, err)
+		return AWSKey{}, fmt.Errorf("look for the %s %s: %w", awsStaticIdentity, name, err)
 	}
 	identity := &unstructured.Unstructured{}
 	identity.SetGroupVersionKind(mapping.GroupVersionKind)
 	if err := m.kube.Get(ctx, kube.Key{Name: name}, identity); err != nil {
-		return AWSKey{}, fmt.Errorf("get %s %s: %w", kind, name, err)
+		return AWSKey{}, fmt.Errorf("get %s %s: %w", awsStaticIdentity, name, err)
 	}
 	ref, _, _ := unstructured.NestedString(identity.Object, "spec", "secretRef")
 	if ref == "" {
-		return AWSKey{}, fmt.Errorf("the %s %s names no Secret in spec.secretRef", kind, name)
+		return AWSKey{}, fmt.Errorf("the %s %s names no Secret in spec.secretRef", awsStaticIdentity, name)
 	}
 	at := kube.Key{Namespace: namespace, Name: ref}
 	secret := &corev1.Secret{}

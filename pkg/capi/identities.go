@@ -32,6 +32,9 @@ type Identity struct {
 // openStackIdentity is a kind with other rules than the others: see allowedNamespaces.
 const openStackIdentity = "OpenStackClusterIdentity"
 
+// awsStaticIdentity is a kind whose key AWSStaticKey reads.
+const awsStaticIdentity = "AWSClusterStaticIdentity"
+
 // identityKinds are the kinds of identities, with their providers. source reads Identity.Source from an object's spec.
 var identityKinds = []struct {
 	kind, provider string
@@ -39,7 +42,7 @@ var identityKinds = []struct {
 }{
 	{"AWSClusterControllerIdentity", "aws", func(map[string]any) string { return "the provider's own pods" }},
 	{"AWSClusterRoleIdentity", "aws", func(spec map[string]any) string { return "role " + text(spec, "roleARN") }},
-	{"AWSClusterStaticIdentity", "aws", func(spec map[string]any) string { return "Secret " + text(spec, "secretRef") }},
+	{awsStaticIdentity, "aws", func(spec map[string]any) string { return "Secret " + text(spec, "secretRef") }},
 	{"AzureClusterIdentity", "azure", func(spec map[string]any) string {
 		if secret := text(spec, "clientSecret", "name"); secret != "" {
 			return text(spec, "type") + ", Secret " + text(spec, "clientSecret", "namespace") + "/" + secret
