@@ -55,11 +55,7 @@ func (m *master) prove(ctx context.Context, what string) error {
 
 // tellStaying warns about the credentials that stay on the new management cluster.
 func (m *master) tellStaying(ctx context.Context) {
-	target, err := management.Find(m.Store, m.result.Cluster, m.dirOf(m.result.Cluster))
-	var client *kube.Client
-	if err == nil {
-		client, err = target.Client(ctx)
-	}
+	client, err := m.kept(ctx)
 	if err != nil {
 		m.Report.Warn("cannot tell which credentials stay on " + m.result.Cluster + ": " + err.Error())
 		return
@@ -67,12 +63,17 @@ func (m *master) tellStaying(ctx context.Context) {
 	pivot.TellStaying(ctx, client, m.result.Cluster, m.Report.Warn)
 }
 
-func (m *master) stands(ctx context.Context, detail func(string)) error {
+// kept returns a client of the new management cluster, by the kubeconfig that this machine has kept.
+func (m *master) kept(ctx context.Context) (*kube.Client, error) {
 	target, err := management.Find(m.Store, m.result.Cluster, m.dirOf(m.result.Cluster))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	client, err := target.Client(ctx)
+	return target.Client(ctx)
+}
+
+func (m *master) stands(ctx context.Context, detail func(string)) error {
+	client, err := m.kept(ctx)
 	if err != nil {
 		return err
 	}
