@@ -251,10 +251,12 @@ func (p *planner) listComponents() {
 		})
 	}
 	add(TypeCertManager, TypeCertManager, p.mgmt.CertManager.Version)
-	for _, w := range releases.WithDefaults(components.DeclaredProviders(p.mgmt.Providers)) {
+	listed := releases.WithDefaults(components.DeclaredProviders(p.mgmt.Providers))
+	for _, w := range listed {
 		add(w.Name, string(w.Type), w.Version)
 	}
-	for _, i := range p.unlisted() {
+	p.found.unlisted = unlistedIn(p.found.providers, listed)
+	for _, i := range p.found.unlisted {
 		add(i.Name, string(i.Type), "")
 	}
 	add(TypeFlux, TypeFlux, p.fleet.Spec.Flux.Version)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
-	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 )
 
@@ -22,6 +21,8 @@ type found struct {
 	providers  []capi.InstalledProvider
 	unrecorded []appsv1.Deployment
 	flux       *flux.Report
+	// unlisted are the providers that fleet.yaml does not list. An upgrade leaves them as they are.
+	unlisted []capi.InstalledProvider
 }
 
 // provider returns the provider of a component.
@@ -29,16 +30,15 @@ func (c *Component) provider() releases.Provider {
 	return releases.Provider{Name: c.Name, Type: releases.ProviderType(c.Type)}
 }
 
-// unlisted returns the installed providers that fleet.yaml does not list. An upgrade leaves them as they are.
-func (p *planner) unlisted() []capi.InstalledProvider {
-	listed := releases.WithDefaults(components.DeclaredProviders(p.mgmt.Providers))
-	return slices.DeleteFunc(slices.Clone(p.found.providers), func(i capi.InstalledProvider) bool {
+// unlistedIn returns the providers that are not among the listed ones.
+func unlistedIn(providers []capi.InstalledProvider, listed []releases.Provider) []capi.InstalledProvider {
+	return slices.DeleteFunc(slices.Clone(providers), func(i capi.InstalledProvider) bool {
 		return slices.ContainsFunc(listed, func(w releases.Provider) bool { return w.Name == i.Name && w.Type == i.Type })
 	})
 }
 
 func (p *planner) isUnlisted(c *Component) bool {
-	return slices.ContainsFunc(p.unlisted(), func(i capi.InstalledProvider) bool { return i.Label() == c.provider().Label() })
+	return slices.ContainsFunc(p.found.unlisted, func(i capi.InstalledProvider) bool { return i.Label() == c.provider().Label() })
 }
 
 // isMissing tells whether the cluster does not have a component that it should have.
