@@ -76,17 +76,19 @@ first_problem() {
   echo "${text:-Flux has not made the cluster yet}"
 }
 
-# await_cluster waits until the cluster exists and the whole fleet is Ready, which is when status exits with 0.
+# await_cluster waits until the cluster exists and the whole fleet is Ready, which is when status exits with 0. It prints what it waits for
+# when that changes, and every half minute.
 await_cluster() {
-  local started=$SECONDS report waits said=""
+  local started=$SECONDS report waits said="" next=0
   while true; do
     if report=$("$fleetctl" status -o json 2>/dev/null) && cluster_known "$report"; then
       return
     fi
     waits=$(first_problem "$report")
-    if [[ $waits != "$said" ]]; then
+    if [[ $waits != "$said" ]] || ((SECONDS >= next)); then
       printf '%4ds  %s\n' "$((SECONDS - started))" "$waits"
       said=$waits
+      next=$((SECONDS + 30))
     fi
     if ((SECONDS - started > cluster_limit)); then
       "$fleetctl" status || :
@@ -131,8 +133,11 @@ if [[ $offline == true ]]; then
 fi
 
 # Cluster API reconciles each object at most once a second, which helps a management cluster with hundreds of clusters. A single small
-# cluster is ready sooner without that limit. A variable that is already set stays.
-export EXP_RECONCILER_RATE_LIMITING=${EXP_RECONCILER_RATE_LIMITING:-false}
+# cluster in memory is ready sooner without that limit. With containers the limit is needed: while a node starts, the docker provider fails
+# at each of many events, and would then wait ten minutes before it tries again. A variable that is already set stays.
+if [[ $host == embedded ]]; then
+  export EXP_RECONCILER_RATE_LIMITING=${EXP_RECONCILER_RATE_LIMITING:-false}
+fi
 
 say "A fleet repo in $fleet_dir and a management cluster that follows it"
 mkdir -p "$fleet_dir"

@@ -86,12 +86,8 @@ func wordsOf(c *cobra.Command, line []string) (words []string) {
 // if there is none.
 func flagBelow(c *cobra.Command, word string) *pflag.Flag {
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
-		name, isLong := strings.CutPrefix(word, "--")
-		if flag := flags.Lookup(name); isLong && flag != nil {
+		if flag := flagNamed(flags, word); flag != nil {
 			return flag
-		}
-		if short := word[1:]; len(short) == 1 && flags.ShorthandLookup(short) != nil {
-			return flags.ShorthandLookup(short)
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -102,11 +98,43 @@ func flagBelow(c *cobra.Command, word string) *pflag.Flag {
 	return nil
 }
 
+// flagNamed returns the flag that a word such as --repo or -C names; nil if there is none.
+func flagNamed(flags *pflag.FlagSet, word string) *pflag.Flag {
+	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+		return flags.Lookup(name)
+	}
+	if short := word[1:]; len(short) == 1 {
+		return flags.ShorthandLookup(short)
+	}
+	return nil
+}
+
 // takenBy describes the values that a flag takes, by pflag's name for the type. pflag's own errors quote Go's parsers.
 var takenBy = map[string]string{
 	"bool":     "true or false",
 	"duration": "a duration, such as 90s or 5m",
 	"int":      "a whole number",
+}
+
+// flagForValue returns the usage error for a flag without its value: pflag then takes the next flag for the value, and any other error would
+// be about something else.
+func flagForValue(c *cobra.Command) error {
+	var err error
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if name, _, _ := strings.Cut(value, "="); strings.HasPrefix(name, "-") && len(name) > 1 && flagBelow(c.Root(), name) != nil {
+				err = &diag.Error{
+					Err:  fmt.Errorf("--%s has no value: the next word is the flag %s", flag.Name, name),
+					Hint: "write the value behind --" + flag.Name + "; see `" + c.CommandPath() + " --help`", Code: diag.ExitUsage,
+				}
+			}
+		}
+	})
+	return err
 }
 
 // flagNames returns the flags that the help of a command shows.

@@ -192,6 +192,9 @@ func usageErrors(c *cobra.Command) {
 	switch args := c.Args; {
 	case args != nil:
 		c.Args = func(c *cobra.Command, given []string) error {
+			if err := flagForValue(c); err != nil {
+				return err
+			}
 			if args(c, given) != nil {
 				return wrongArguments(c, given)
 			}
@@ -203,7 +206,12 @@ func usageErrors(c *cobra.Command) {
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	default:
-		c.Args = emptyArgument
+		c.Args = func(c *cobra.Command, given []string) error {
+			if err := flagForValue(c); err != nil {
+				return err
+			}
+			return emptyArgument(c, given)
+		}
 	}
 	for _, sub := range c.Commands() {
 		usageErrors(sub)

@@ -161,13 +161,12 @@ func (c *check) kustomization(ref kube.Ref, why string) {
 		c.miss(ref, "it cannot be read: %v", err)
 		return
 	}
-	wanted := c.sourceRevision(k.Spec.SourceRef.Kind, cmp.Or(k.Spec.SourceRef.Namespace, k.Namespace), k.Spec.SourceRef.Name)
+	if why == "" {
+		why = c.world.kustomizationBehind(&k)
+	}
 	switch {
 	case why != "":
 		c.miss(ref, "%s", why)
-		return
-	case wanted != "" && k.Status.LastAppliedRevision != wanted:
-		c.miss(ref, "it has not applied %s yet", shortRevision(wanted))
 		return
 	case k.Spec.KubeConfig != nil || k.Status.Inventory == nil:
 		return // the applied objects are in another cluster
@@ -190,25 +189,8 @@ func (c *check) release(ref kube.Ref, why string) {
 		c.miss(ref, "%s", why)
 		return
 	}
-	if why := c.world.chartTrouble(&r); why != "" {
+	if why := cmp.Or(c.world.chartTrouble(&r), c.world.releaseBehind(&r)); why != "" {
 		c.miss(ref, "%s", why)
-		return
-	}
-	obj := c.world[helmChartKind][chartOf(&r)]
-	if obj == nil {
-		return // a chart from another kind of source, which is checked by itself
-	}
-	var chart sourcev1.HelmChart
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &chart); err != nil {
-		c.miss(ref, "its HelmChart cannot be read: %v", err)
-		return
-	}
-	wanted := c.sourceRevision(chart.Spec.SourceRef.Kind, chart.Namespace, chart.Spec.SourceRef.Name)
-	switch {
-	case wanted != "" && chart.Status.ObservedSourceArtifactRevision != wanted:
-		c.miss(ref, "its chart does not come from %s yet", shortRevision(wanted))
-	case chart.Status.Artifact != nil && r.Status.LastAttemptedRevision != chart.Status.Artifact.Revision:
-		c.miss(ref, "its chart %s is not installed yet", chart.Status.Artifact.Revision)
 	}
 }
 
@@ -239,23 +221,6 @@ func (w world) chartTrouble(r *helmv2.HelmRelease) string {
 		return fmt.Sprintf("there is no HelmChart %s/%s", key.Namespace, key.Name)
 	}
 	return ""
-}
-
-// sourceRevision is the revision that a GitRepository or OCIRepository has fetched. It is "" for other kinds, whose revision cannot be
-// compared, and for a missing source.
-func (c *check) sourceRevision(kind, namespace, name string) string {
-	if kind != sourcev1.GitRepositoryKind && kind != sourcev1.OCIRepositoryKind {
-		return ""
-	}
-	obj := c.world[sourcev1.GroupVersion.WithKind(kind)][kube.Key{Namespace: namespace, Name: name}]
-	if obj == nil {
-		return ""
-	}
-	o, err := objectOf(obj)
-	if err != nil || o.Spec.Suspend {
-		return ""
-	}
-	return o.artifactRevision()
 }
 
 // inventoryRef parses an entry of an inventory, <namespace>_<name>_<group>_<kind>. ok is false if the object is not one of Flux's kinds.

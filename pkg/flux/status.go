@@ -65,6 +65,8 @@ type Object struct {
 	Source string `json:"source,omitempty"`
 	// Revision that a source has fetched, a Kustomization has applied, or of the chart that a HelmRelease has installed.
 	Revision string `json:"revision,omitempty"`
+	// Behind means that the object is not Ready only because it is at another revision than its source.
+	Behind bool `json:"-"`
 	// Attempted is the revision of the last attempt, if it differs.
 	Attempted string `json:"attempted,omitempty"`
 	// Remote means that the object works on another cluster.
@@ -185,7 +187,7 @@ func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	out.Revision = o.artifactRevision()
 	switch ref.GroupVersionKind {
 	case kustomizationKind:
-		err = describeKustomization(&out, obj)
+		err = w.describeKustomization(&out, obj)
 	case helmReleaseKind:
 		err = w.describeRelease(&out, obj)
 	}
@@ -195,7 +197,7 @@ func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	return out
 }
 
-func describeKustomization(out *Object, obj *unstructured.Unstructured) error {
+func (w world) describeKustomization(out *Object, obj *unstructured.Unstructured) error {
 	var k kustomizev1.Kustomization
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &k); err != nil {
 		return err
@@ -209,6 +211,7 @@ func describeKustomization(out *Object, obj *unstructured.Unstructured) error {
 	for _, d := range k.Spec.DependsOn {
 		out.DependsOn = append(out.DependsOn, kube.Key{Namespace: cmp.Or(d.Namespace, k.Namespace), Name: d.Name})
 	}
+	out.setBehind(w.kustomizationBehind(&k))
 	return nil
 }
 
@@ -237,7 +240,14 @@ func (w world) describeRelease(out *Object, obj *unstructured.Unstructured) erro
 	if why := w.chartTrouble(&r); why != "" && out.Ready {
 		out.Ready, out.Reason = false, why
 	}
+	out.setBehind(w.releaseBehind(&r))
 	return nil
+}
+
+func (o *Object) setBehind(why string) {
+	if o.Ready && !o.Suspended && why != "" {
+		o.Ready, o.Behind, o.Reason = false, true, why
+	}
 }
 
 // KustomizationOf is the Flux Kustomization that applied an object, by the object's labels; empty if none did.

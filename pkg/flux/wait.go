@@ -198,7 +198,8 @@ func (w *waiter) tell(missing kube.NotReadyError) {
 	}
 }
 
-// nudge makes Flux try failed objects again. A Kustomization may have failed because a webhook did not answer yet.
+// nudge makes Flux try failed objects again, and look at objects that are behind their source, because it can overlook a revision. A
+// Kustomization may have failed because a webhook did not answer yet.
 func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyError) {
 	for _, m := range missing {
 		if m.GroupVersionKind != kustomizationKind && m.GroupVersionKind != gitRepositoryKind {
@@ -209,8 +210,8 @@ func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyErro
 			continue
 		}
 		ready := apimeta.FindStatusCondition(kube.Conditions(obj), fluxmeta.ReadyCondition)
-		if ready == nil || ready.Status != metav1.ConditionFalse {
-			continue
+		if ready == nil || ready.Status == metav1.ConditionUnknown {
+			continue // it is at work
 		}
 		switch last, known := w.nudged[m.Ref]; {
 		case !known:

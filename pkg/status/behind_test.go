@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // A report about an earlier commit than the newest is not Ready: the newest may declare a cluster that does not exist yet.
@@ -41,6 +42,28 @@ func TestBehind(t *testing.T) {
 			}
 			if tt.behind && !strings.Contains(r.Problems[0].Reason, "main@sha1:ae3ffc8b, and not yet 23cdedbf") {
 				t.Errorf("it says %q", r.Problems[0].Reason)
+			}
+		})
+	}
+}
+
+// An object that stays at another revision than its source needs a command: Flux has overlooked the revision.
+func TestOverlooked(t *testing.T) {
+	late := Object{Kind: "Kustomization", Namespace: "east", Name: "east-flux", Reason: "it has not applied v0.1.0@sha1:ae3ffc8b yet", behind: true}
+	const command = "`kubectl -n east annotate --overwrite kustomization east-flux reconcile.fluxcd.io/requestedAt="
+	ofWorkload := late
+	ofWorkload.workload = "components"
+	for name, o := range map[string]Object{"an object of the management cluster": late, "a part of a cluster's Flux": ofWorkload} {
+		t.Run(name, func(t *testing.T) {
+			r := &Report{Ready: true, Cluster: Cluster{Name: "mgmt"}}
+			r.Flux.Installed, r.Flux.Applied = true, []Object{o}
+			r.Providers = []Item{{Name: "docker", Ready: true}}
+			r.Clusters = []Fleet{{Namespace: "east", Name: "east", Available: true}}
+			c := &collector{report: r, from: Sources{Client: &kube.Client{}}}
+			c.judge()
+			if r.Ready || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Reason, late.Reason) ||
+				!strings.Contains(r.Problems[0].Hint, command) {
+				t.Errorf("ready %v, problems %+v", r.Ready, r.Problems)
 			}
 		})
 	}

@@ -188,7 +188,7 @@ func object(s flux.Object) Object {
 	return Object{
 		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended,
 		SuspendedInGit: s.SuspendedInGit, Reason: s.Reason,
-		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl,
+		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl, behind: s.Behind,
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *collector) judge() {
 		case s.Suspended:
 			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), s.resumeHint())
 		case !s.Ready:
-			r.blame(ref(s), s.Reason, "")
+			r.blame(ref(s), s.Reason, s.behindHint())
 		}
 	}
 	c.judgeBehind()
@@ -108,6 +108,13 @@ func (o *Object) resumeHint() string {
 	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
 }
 
+func (o *Object) behindHint() string {
+	if !o.behind {
+		return ""
+	}
+	return flux.BehindHint(o.Kind, o.Namespace, o.Name)
+}
+
 // blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them.
 func (r *Report) blameCluster(w *Fleet) {
 	if w.Ready {
@@ -115,7 +122,11 @@ func (r *Report) blameCluster(w *Fleet) {
 	}
 	object := fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name)
 	if w.Available || len(w.Troubles) == 0 {
-		r.blame(object, w.Reason, "")
+		hint := ""
+		if w.Available && w.Flux != nil {
+			hint = w.Flux.hint
+		}
+		r.blame(object, w.Reason, hint)
 	}
 	if w.Available {
 		return
@@ -177,7 +188,7 @@ func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
 			if o.Suspended {
 				reason = "it is suspended"
 			}
-			out.Ready, out.Reason = false, fmt.Sprintf("Flux is not ready there yet: %s: %s", ref(o), reason)
+			out.Ready, out.Reason, out.hint = false, fmt.Sprintf("Flux is not ready there yet: %s: %s", ref(o), reason), o.behindHint()
 		}
 	}
 	return out

@@ -82,6 +82,7 @@ type Object struct {
 
 	workload   string // its part in installing Flux on a workload cluster
 	byFleetctl bool   // suspended by a command of fleetctl that has not ended yet
+	behind     bool   // not Ready only because it is at another revision than its source
 }
 
 // Fleet is one workload cluster.
@@ -127,6 +128,8 @@ type WorkloadFlux struct {
 	Revision string `json:"revision,omitempty"`
 	// Reason names the part that the others wait for, and why it is not Ready.
 	Reason string `json:"reason,omitempty"`
+
+	hint string // what to do about it
 }
 
 // Trouble is a fault that a condition reports.

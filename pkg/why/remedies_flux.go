@@ -29,6 +29,16 @@ func fluxRemedies() []Remedy {
 			},
 		},
 		{
+			ID: "revision-not-applied", Title: "Flux has not applied the revision of the source yet",
+			Means: "Usually this takes moments. If it stays so, Flux has overlooked the revision. That can happen where a channel goes back to a " +
+				"tag while Flux is about to apply the other one.",
+			Do: "Wait a moment. If it stays so for minutes, run the command that `fleetctl status` shows for the object: `kubectl -n NAMESPACE " +
+				"annotate --overwrite kustomization NAME reconcile.fluxcd.io/requestedAt=$(date +%s)`. Without it, Flux looks again after the " +
+				"object's interval, which is at most an hour.",
+			match:    match{stages: delivery(), codes: []string{codeBehind}},
+			examples: []example{{StageKustomization, "", codeBehind, "it has not applied v0.1.0@sha1:0123456789ab yet"}},
+		},
+		{
 			ID: "git-host-key", Title: "The SSH server shows an unknown host key",
 			Means: "The server's key has changed, or somebody intercepts the connection between Flux and the server.",
 			Do: "Ask the operator of the server for its fingerprint. If the fingerprint is right, run `fleetctl init`: it shows the key, and " +

@@ -302,6 +302,7 @@ type status struct {
 	Problems []struct {
 		Object string `json:"object"`
 		Reason string `json:"reason"`
+		Hint   string `json:"hint"`
 	} `json:"problems"`
 }
 

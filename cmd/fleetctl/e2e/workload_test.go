@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -180,12 +181,50 @@ func (s *story) fetches(t *testing.T, cluster *kube.Client) {
 	if err := cluster.List(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
-	now := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano))
 	for i := range list.Items {
-		if err := cluster.Patch(t.Context(), &list.Items[i], client.RawPatch(types.MergePatchType, now)); err != nil {
-			t.Fatal(err)
-		}
+		looks(t, cluster, &list.Items[i])
 	}
+}
+
+// looks makes Flux look at an object now.
+func looks(t *testing.T, cluster *kube.Client, obj *unstructured.Unstructured) {
+	t.Helper()
+	now := fmt.Appendf(nil, `{"metadata":{"annotations":{"reconcile.fluxcd.io/requestedAt":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	if err := cluster.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, now)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settles waits until the fleet is Ready. If Flux has overlooked that a channel went back, it does what status says.
+func (s *story) settles(t *testing.T, management *kube.Client) {
+	t.Helper()
+	command := regexp.MustCompile("`kubectl -n (\\S+) annotate --overwrite kustomization (\\S+) ")
+	seen := map[string]time.Time{}
+	eventually(t, "the fleet is Ready", 3*time.Minute, func() string {
+		st, code := s.status()
+		for _, p := range st.Problems {
+			m := command.FindStringSubmatch(p.Hint)
+			if m == nil {
+				continue
+			}
+			switch since, known := seen[m[0]]; {
+			case !known:
+				seen[m[0]] = time.Now()
+			case time.Since(since) > 30*time.Second: // it is at work before that
+				k := &unstructured.Unstructured{}
+				k.SetGroupVersionKind(schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"})
+				k.SetNamespace(m[1])
+				k.SetName(m[2])
+				looks(t, management, k)
+				seen[m[0]] = time.Now()
+				t.Logf("Flux had overlooked that %s/%s has to go back: %s", m[1], m[2], p.Reason)
+			}
+		}
+		if code == 0 {
+			return ""
+		}
+		return fmt.Sprintf("exit %d, %+v", code, st.Problems)
+	})
 }
 
 // promotedOnly: the same commit reaches dev by itself, and production with a promotion.
@@ -218,6 +257,7 @@ func promotedOnly(t *testing.T, s *story) {
 	if got := s.said(t, west, "hello", "word", "word"); got != "goodbye" {
 		t.Errorf("dev says %q after production went back", got)
 	}
+	s.settles(t, management)
 }
 
 // removeDead removes a cluster whose API server is dead.
