@@ -20,34 +20,59 @@ import (
 // one (requestsForRevisionChangeOf in kustomize-controller's kustomization_indexers.go). So an object can stay at a tag that was rolled back
 // until its interval is over, which is an hour for what installs Flux on workload clusters.
 
-// kustomizationBehind returns why a Kustomization is not at its source's revision, or "" if it is.
-func (w world) kustomizationBehind(k *kustomizev1.Kustomization) string {
+// late says why an object is not at its source's revision, and which object has to look at its source again: the object itself, or the
+// HelmChart of a release. It is empty if nothing is.
+type late struct {
+	why  string
+	look kube.Ref
+}
+
+func (w world) kustomizationLate(k *kustomizev1.Kustomization) late {
 	source := k.Spec.SourceRef
 	wanted := w.sourceRevision(source.Kind, cmp.Or(source.Namespace, k.Namespace), source.Name)
 	if wanted == "" || k.Status.LastAppliedRevision == wanted {
-		return ""
+		return late{}
 	}
-	return fmt.Sprintf("it has not applied %s yet", shortRevision(wanted))
+	return late{
+		why:  fmt.Sprintf("it has not applied %s yet", shortRevision(wanted)),
+		look: kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: k.Namespace, Name: k.Name}},
+	}
 }
 
-// releaseBehind returns why the chart that a HelmRelease has installed is not the one in its source, or "" if it is.
-func (w world) releaseBehind(r *helmv2.HelmRelease) string {
-	obj := w[helmChartKind][chartOf(r)]
+func (w world) releaseLate(r *helmv2.HelmRelease) late {
+	of := chartOf(r)
+	obj := w[helmChartKind][of]
 	if obj == nil {
-		return "" // a chart from another kind of source, which is looked at by itself
+		return late{} // a chart from another kind of source, which is looked at by itself
 	}
 	var chart sourcev1.HelmChart
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &chart); err != nil {
-		return fmt.Sprintf("its HelmChart cannot be read: %v", err)
+		return late{why: fmt.Sprintf("its HelmChart cannot be read: %v", err)}
 	}
 	wanted := w.sourceRevision(chart.Spec.SourceRef.Kind, chart.Namespace, chart.Spec.SourceRef.Name)
 	switch {
 	case wanted != "" && chart.Status.ObservedSourceArtifactRevision != wanted:
-		return fmt.Sprintf("its chart does not come from %s yet", shortRevision(wanted))
+		return late{
+			why:  fmt.Sprintf("its chart does not come from %s yet", shortRevision(wanted)),
+			look: kube.Ref{GroupVersionKind: helmChartKind, Key: of},
+		}
 	case chart.Status.Artifact != nil && r.Status.LastAttemptedRevision != chart.Status.Artifact.Revision:
-		return fmt.Sprintf("its chart %s is not installed yet", chart.Status.Artifact.Revision)
+		return late{
+			why:  fmt.Sprintf("its chart %s is not installed yet", chart.Status.Artifact.Revision),
+			look: kube.Ref{GroupVersionKind: helmReleaseKind, Key: kube.Key{Namespace: r.Namespace, Name: r.Name}},
+		}
 	}
-	return ""
+	return late{}
+}
+
+// hint says what to do about an object that is not at its source's revision; "" if nothing has to look again.
+func (l late) hint() string {
+	if l.look.Name == "" {
+		return ""
+	}
+	again := diag.ShellCommand("kubectl", "-n", l.look.Namespace, "annotate", "--overwrite", strings.ToLower(l.look.Kind), l.look.Name)
+	return "wait a moment; if it stays so for minutes, Flux has overlooked the revision, and `" + again + " " +
+		fluxmeta.ReconcileRequestAnnotation + "=$(date +%s)` makes it look"
 }
 
 // sourceRevision is the revision that a GitRepository or OCIRepository has fetched. It is "" for other kinds, whose revision cannot be
@@ -65,11 +90,4 @@ func (w world) sourceRevision(kind, namespace, name string) string {
 		return ""
 	}
 	return o.artifactRevision()
-}
-
-// BehindHint says what to do about an object that is behind its source.
-func BehindHint(kind, namespace, name string) string {
-	again := diag.ShellCommand("kubectl", "-n", namespace, "annotate", "--overwrite", strings.ToLower(kind), name)
-	return "wait a moment; if it stays so for minutes, Flux has overlooked the revision, and `" + again + " " +
-		fluxmeta.ReconcileRequestAnnotation + "=$(date +%s)` makes it look"
 }

@@ -162,7 +162,7 @@ func (c *check) kustomization(ref kube.Ref, why string) {
 		return
 	}
 	if why == "" {
-		why = c.world.kustomizationBehind(&k)
+		why = c.world.kustomizationLate(&k).why
 	}
 	switch {
 	case why != "":
@@ -189,7 +189,7 @@ func (c *check) release(ref kube.Ref, why string) {
 		c.miss(ref, "%s", why)
 		return
 	}
-	if why := cmp.Or(c.world.chartTrouble(&r), c.world.releaseBehind(&r)); why != "" {
+	if why := cmp.Or(c.world.chartTrouble(&r), c.world.releaseLate(&r).why); why != "" {
 		c.miss(ref, "%s", why)
 	}
 }

@@ -65,8 +65,8 @@ type Object struct {
 	Source string `json:"source,omitempty"`
 	// Revision that a source has fetched, a Kustomization has applied, or of the chart that a HelmRelease has installed.
 	Revision string `json:"revision,omitempty"`
-	// Behind means that the object is not Ready only because it is at another revision than its source.
-	Behind bool `json:"-"`
+	// Behind says what to do if the object is not Ready only because it is at another revision than its source; otherwise it is empty.
+	Behind string `json:"-"`
 	// Attempted is the revision of the last attempt, if it differs.
 	Attempted string `json:"attempted,omitempty"`
 	// Remote means that the object works on another cluster.
@@ -211,7 +211,7 @@ func (w world) describeKustomization(out *Object, obj *unstructured.Unstructured
 	for _, d := range k.Spec.DependsOn {
 		out.DependsOn = append(out.DependsOn, kube.Key{Namespace: cmp.Or(d.Namespace, k.Namespace), Name: d.Name})
 	}
-	out.setBehind(w.kustomizationBehind(&k))
+	out.behind(w.kustomizationLate(&k))
 	return nil
 }
 
@@ -240,13 +240,13 @@ func (w world) describeRelease(out *Object, obj *unstructured.Unstructured) erro
 	if why := w.chartTrouble(&r); why != "" && out.Ready {
 		out.Ready, out.Reason = false, why
 	}
-	out.setBehind(w.releaseBehind(&r))
+	out.behind(w.releaseLate(&r))
 	return nil
 }
 
-func (o *Object) setBehind(why string) {
-	if o.Ready && !o.Suspended && why != "" {
-		o.Ready, o.Behind, o.Reason = false, true, why
+func (o *Object) behind(l late) {
+	if o.Ready && !o.Suspended && l.why != "" {
+		o.Ready, o.Reason, o.Behind = false, l.why, l.hint()
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *collector) judge() {
 		case s.Suspended:
 			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), s.resumeHint())
 		case !s.Ready:
-			r.blame(ref(s), s.Reason, s.behindHint())
+			r.blame(ref(s), s.Reason, s.behind)
 		}
 	}
 	c.judgeBehind()
@@ -106,13 +106,6 @@ func (o *Object) resumeHint() string {
 		return "`fleetctl init`"
 	}
 	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
-}
-
-func (o *Object) behindHint() string {
-	if !o.behind {
-		return ""
-	}
-	return flux.BehindHint(o.Kind, o.Namespace, o.Name)
 }
 
 // blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them.
@@ -188,7 +181,7 @@ func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
 			if o.Suspended {
 				reason = "it is suspended"
 			}
-			out.Ready, out.Reason, out.hint = false, fmt.Sprintf("Flux is not ready there yet: %s: %s", ref(o), reason), o.behindHint()
+			out.Ready, out.Reason, out.hint = false, fmt.Sprintf("Flux is not ready there yet: %s: %s", ref(o), reason), o.behind
 		}
 	}
 	return out

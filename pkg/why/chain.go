@@ -183,7 +183,7 @@ func (c *chain) fluxLink(stage Stage, o flux.Object) {
 	if !o.Ready {
 		found := troublesOf(o.Troubles)
 		switch {
-		case o.Behind:
+		case o.Behind != "":
 			found = []Trouble{{Reason: o.Reason, Waiting: true, code: codeBehind}}
 		case len(found) == 0:
 			found = []Trouble{{Condition: "Ready", Reason: o.Reason, Waiting: true}}
