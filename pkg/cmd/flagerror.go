@@ -116,7 +116,7 @@ var takenBy = map[string]string{
 	"int":      "a whole number",
 }
 
-// flagForValue returns the usage error for a flag without its value: pflag then takes the next flag for the value, and any other error would
+// flagForValue returns the usage error for a flag without its value. pflag takes the next flag for the value then, and any other error would
 // be about something else.
 func flagForValue(c *cobra.Command) error {
 	var err error

@@ -28,10 +28,10 @@ func newPromoteCmd(f *factory) *cobra.Command {
 their clusters, the charts, and the manifests on the clusters.
 
 Without --to, promote looks at the environments that follow the fleet repo's branch. They have to be healthy at its newest commit: their
-clusters are up and none is still rolling out. Then promote tags that commit with the next version (v0.1.0, then v0.1.1…; --to v0.2.0 names
-another), with the release notes in the tag, and moves the channel to the tag: one line in the source of each management cluster. The tag is
-annotated, and signed if git signs. With --to and an existing tag, the channel goes to that tag, so the same command also takes you back.
-Tags are never moved, and a new tag is higher than all existing ones.
+clusters are up, with what Flux applies on them, and none is still rolling out. Then promote tags that commit with the next version (v0.1.0,
+then v0.1.1…; --to v0.2.0 names another), with the release notes in the tag, and moves the channel to the tag: one line in the source of
+each management cluster. The tag is annotated, and signed if git signs. With --to and an existing tag, the channel goes to that tag, so the
+same command also takes you back. Tags are never moved, and a new tag is higher than all existing ones.
 
 The change is pushed, or committed if there is no remote; --commit keeps it on this machine, --dry-run shows it. The tag comes first, then
 the change: if promote was interrupted, run it again.

@@ -3,7 +3,6 @@ package flux
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -15,33 +14,39 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// An object can be Ready at another revision than its source has. Usually that lasts for moments. But Flux can overlook a revision: its
-// controllers skip a change of a source for an object whose last attempt was at that revision, even if they are just about to apply another
-// one (requestsForRevisionChangeOf in kustomize-controller's kustomization_indexers.go). So an object can stay at a tag that was rolled back
-// until its interval is over, which is an hour for what installs Flux on workload clusters.
+// An object can be Ready at another revision than its source has. Usually that lasts for moments.
+//
+// But kustomize-controller 1.9 can record the wrong revision. A source goes to a revision and back while a Kustomization is being applied.
+// Then two reconciliations follow each other at once. The second begins with the object as the cache has it, from before the first, and its
+// patch of the status leaves out what is the same there: status.lastAppliedRevision. So the Kustomization has applied the older revision
+// again, is Ready, and its status names the newer one. Whatever depends on it, and has the same source, waits until it is reconciled for
+// another reason: after its interval, which is an hour for what installs Flux on workload clusters. lastAttemptedRevision, which is patched
+// more often, is right, and tells this case.
 
-// late says why an object is not at its source's revision, and which object has to look at its source again: the object itself, or the
-// HelmChart of a release. It is empty if nothing is.
-type late struct {
-	why  string
-	look kube.Ref
-}
+// late says why an object is not at its source's revision, and what to do. It is empty if the object is at that revision.
+type late struct{ why, hint string }
 
 func (w world) kustomizationLate(k *kustomizev1.Kustomization) late {
 	source := k.Spec.SourceRef
 	wanted := w.sourceRevision(source.Kind, cmp.Or(source.Namespace, k.Namespace), source.Name)
-	if wanted == "" || k.Status.LastAppliedRevision == wanted {
+	switch {
+	case wanted == "" || k.Status.LastAppliedRevision == wanted:
 		return late{}
+	case k.Status.LastAttemptedRevision == wanted:
+		command := diag.ShellCommand("kubectl", "-n", k.Namespace, "annotate", "--overwrite", "kustomization", k.Name)
+		return late{
+			why: fmt.Sprintf("Flux has applied %s, but has recorded %s: what depends on it waits", shortRevision(wanted),
+				shortRevision(k.Status.LastAppliedRevision)),
+			hint: "`" + command + " " + fluxmeta.ReconcileRequestAnnotation + "=$(date +%s)` makes Flux look again",
+		}
 	}
-	return late{
-		why:  fmt.Sprintf("it has not applied %s yet", shortRevision(wanted)),
-		look: kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: k.Namespace, Name: k.Name}},
-	}
+	return late{why: fmt.Sprintf("it has not applied %s yet", shortRevision(wanted)), hint: waitAMoment}
 }
 
+const waitAMoment = "wait a moment; `fleetctl status --watch` shows when Flux has applied it"
+
 func (w world) releaseLate(r *helmv2.HelmRelease) late {
-	of := chartOf(r)
-	obj := w[helmChartKind][of]
+	obj := w[helmChartKind][chartOf(r)]
 	if obj == nil {
 		return late{} // a chart from another kind of source, which is looked at by itself
 	}
@@ -52,27 +57,11 @@ func (w world) releaseLate(r *helmv2.HelmRelease) late {
 	wanted := w.sourceRevision(chart.Spec.SourceRef.Kind, chart.Namespace, chart.Spec.SourceRef.Name)
 	switch {
 	case wanted != "" && chart.Status.ObservedSourceArtifactRevision != wanted:
-		return late{
-			why:  fmt.Sprintf("its chart does not come from %s yet", shortRevision(wanted)),
-			look: kube.Ref{GroupVersionKind: helmChartKind, Key: of},
-		}
+		return late{why: fmt.Sprintf("its chart does not come from %s yet", shortRevision(wanted)), hint: waitAMoment}
 	case chart.Status.Artifact != nil && r.Status.LastAttemptedRevision != chart.Status.Artifact.Revision:
-		return late{
-			why:  fmt.Sprintf("its chart %s is not installed yet", chart.Status.Artifact.Revision),
-			look: kube.Ref{GroupVersionKind: helmReleaseKind, Key: kube.Key{Namespace: r.Namespace, Name: r.Name}},
-		}
+		return late{why: fmt.Sprintf("its chart %s is not installed yet", chart.Status.Artifact.Revision), hint: waitAMoment}
 	}
 	return late{}
-}
-
-// hint says what to do about an object that is not at its source's revision; "" if nothing has to look again.
-func (l late) hint() string {
-	if l.look.Name == "" {
-		return ""
-	}
-	again := diag.ShellCommand("kubectl", "-n", l.look.Namespace, "annotate", "--overwrite", strings.ToLower(l.look.Kind), l.look.Name)
-	return "wait a moment; if it stays so for minutes, Flux has overlooked the revision, and `" + again + " " +
-		fluxmeta.ReconcileRequestAnnotation + "=$(date +%s)` makes it look"
 }
 
 // sourceRevision is the revision that a GitRepository or OCIRepository has fetched. It is "" for other kinds, whose revision cannot be

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,20 +61,20 @@ func installCRDs(ctx context.Context, t *testing.T, client *kube.Client) {
 	}
 }
 
-// startControllers runs the named controllers, or all, beside the API server until t ends. Their logs are shown if t fails.
-func startControllers(t *testing.T, kubeconfig []byte, names ...string) {
+// startControllers runs the controllers beside the API server until t ends. Their logs are shown if t fails.
+func startControllers(t *testing.T, kubeconfig []byte) {
 	t.Helper()
-	if len(names) == 0 {
-		names = slices.Collect(maps.Keys(controllers))
-	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "kubeconfig")
 	if err := os.WriteFile(config, kubeconfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	storage := freeAddress(t)
-	for _, name := range names {
+	for name := range controllers {
 		args := []string{"--metrics-addr=127.0.0.1:0", "--health-addr=127.0.0.1:0", "--enable-leader-election=false", "--log-level=info"}
+		if name == kustomizeController {
+			args = append(args, "--requeue-dependency=1s")
+		}
 		if name == "source-controller" {
 			args = append(args, "--storage-path="+t.TempDir(), "--storage-addr="+storage, "--storage-adv-addr="+storage)
 		}

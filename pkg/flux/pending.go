@@ -48,6 +48,8 @@ type check struct {
 	revision string // of the system's artifact
 	seen     map[kube.Ref]bool
 	missing  kube.NotReadyError
+	// workloads tells whether objects of workload clusters count.
+	workloads bool
 }
 
 // whySuspended is why an object that somebody has suspended is pending.
@@ -132,7 +134,7 @@ func (c *check) visit(ref kube.Ref) {
 	if o == nil {
 		return
 	}
-	if o.Labels[WorkloadLabel] != "" {
+	if o.Labels[WorkloadLabel] != "" && !c.workloads {
 		return // WaitWorkloads waits for objects of workload clusters
 	}
 	if o.Spec.Suspend {
@@ -251,17 +253,39 @@ func shortCommit(commit string) string {
 	return commit[:min(len(commit), 12)]
 }
 
-// below is like pending, but starts at the Flux Kustomization called name in flux-system.
+// below is like pending, but starts at the Flux Kustomization called name in flux-system. It includes the objects of workload clusters, for
+// each cluster only the one that the others wait for.
 func (w world) below(name, commit string) kube.NotReadyError {
-	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}}
+	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}, workloads: true}
 	ref := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: Namespace, Name: name}}
 	if applied := commitOf(w.applied(name)); applied != commit && w[kustomizationKind][ref.Key] != nil {
 		c.miss(ref, "it has applied %s, not %s", shortCommit(applied), shortCommit(commit))
 	} else {
 		c.visit(ref)
 	}
+	c.firstParts()
 	slices.SortFunc(c.missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
 	return c.missing
+}
+
+// firstParts keeps only the first of the missing objects of each workload cluster.
+func (c *check) firstParts() {
+	part := func(m kube.Unready) int {
+		obj := c.world[m.Ref.GroupVersionKind][m.Ref.Key]
+		if obj == nil {
+			return -1
+		}
+		return slices.Index(WorkloadParts(), obj.GetLabels()[WorkloadLabel])
+	}
+	first := map[string]int{}
+	for _, m := range c.missing {
+		if p := part(m); p >= 0 {
+			if there, ok := first[m.Ref.Namespace]; !ok || p < there {
+				first[m.Ref.Namespace] = p
+			}
+		}
+	}
+	c.missing = slices.DeleteFunc(c.missing, func(m kube.Unready) bool { return part(m) > first[m.Ref.Namespace] })
 }
 
 // applied is the revision that a Flux Kustomization in flux-system has last applied; "" if there is none.

@@ -246,7 +246,7 @@ func (w world) describeRelease(out *Object, obj *unstructured.Unstructured) erro
 
 func (o *Object) behind(l late) {
 	if o.Ready && !o.Suspended && l.why != "" {
-		o.Ready, o.Reason, o.Behind = false, l.why, l.hint()
+		o.Ready, o.Reason, o.Behind = false, l.why, l.hint
 	}
 }
 

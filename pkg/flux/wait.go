@@ -198,8 +198,8 @@ func (w *waiter) tell(missing kube.NotReadyError) {
 	}
 }
 
-// nudge makes Flux try failed objects again, and look at objects that are behind their source, because it can overlook a revision. A
-// Kustomization may have failed because a webhook did not answer yet.
+// nudge makes Flux try failed objects again, because a webhook may not have answered yet, and objects that stay at another revision than
+// their source: see kustomizationLate.
 func (w *waiter) nudge(ctx context.Context, now world, missing kube.NotReadyError) {
 	for _, m := range missing {
 		if m.GroupVersionKind != kustomizationKind && m.GroupVersionKind != gitRepositoryKind {

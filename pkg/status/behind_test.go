@@ -47,9 +47,11 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// An object that stays at another revision than its source needs a command: Flux has overlooked the revision.
-func TestOverlooked(t *testing.T) {
-	late := Object{Kind: "Kustomization", Namespace: "east", Name: "east-flux", Reason: "it has not applied v0.1.0 yet", behind: "make it look"}
+// What to do about an object that is at another revision than its source is the hint of the problem.
+func TestBehindHint(t *testing.T) {
+	late := Object{
+		Kind: "Kustomization", Namespace: "east", Name: "east-flux", Reason: "it has not applied v0.1.0 yet", behind: "make it look",
+	}
 	ofWorkload := late
 	ofWorkload.workload = "components"
 	for name, o := range map[string]Object{"an object of the management cluster": late, "a part of a cluster's Flux": ofWorkload} {

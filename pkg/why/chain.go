@@ -160,11 +160,8 @@ func (c *chain) commitLink(kustomizations []flux.Object) {
 	c.add(l)
 }
 
-// What is used as the reason if Flux has another commit than this machine, and if an object is at another revision than its source.
-const (
-	codeNotFetched = "NotFetched"
-	codeBehind     = "Behind"
-)
+// codeNotFetched is used as the reason if Flux has another commit than this machine.
+const codeNotFetched = "NotFetched"
 
 func shortCommit(s string) string { return s[:min(len(s), 8)] }
 
@@ -182,10 +179,7 @@ func (c *chain) fluxLink(stage Stage, o flux.Object) {
 	}
 	if !o.Ready {
 		found := troublesOf(o.Troubles)
-		switch {
-		case o.Behind != "":
-			found = []Trouble{{Reason: o.Reason, Waiting: true, code: codeBehind}}
-		case len(found) == 0:
+		if len(found) == 0 {
 			found = []Trouble{{Condition: "Ready", Reason: o.Reason, Waiting: true}}
 		}
 		l.Troubles = append(l.Troubles, found...)

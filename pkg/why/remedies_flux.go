@@ -29,14 +29,16 @@ func fluxRemedies() []Remedy {
 			},
 		},
 		{
-			ID: "revision-not-applied", Title: "Flux has not applied the revision of the source yet",
-			Means: "Usually this takes moments. If it stays so, Flux has overlooked the revision. That can happen where a channel goes back to a " +
-				"tag while Flux is about to apply the other one.",
-			Do: "Wait a moment. If it stays so for minutes, run the command that `fleetctl status` shows for the object: `kubectl -n NAMESPACE " +
-				"annotate --overwrite kustomization NAME reconcile.fluxcd.io/requestedAt=$(date +%s)`. Without it, Flux looks again after the " +
-				"object's interval, which is at most an hour.",
-			match:    match{stages: delivery(), codes: []string{codeBehind}},
-			examples: []example{{StageKustomization, "", codeBehind, "it has not applied v0.1.0@sha1:0123456789ab yet"}},
+			ID: "revision-recorded-wrong", Title: "Flux has recorded another revision than it has applied",
+			Means: "A channel went to a tag and back while Flux was applying it. Flux has applied the older tag again, and still names the newer " +
+				"one. Objects that depend on this one wait until its interval is over, which is at most an hour.",
+			Do: "Make Flux look again with the command that `fleetctl status` shows: `kubectl -n NAMESPACE annotate --overwrite " +
+				"kustomization NAME reconcile.fluxcd.io/requestedAt=$(date +%s)`.",
+			match: match{stages: delivery(), texts: []string{"but has recorded"}},
+			examples: []example{{
+				StageWorkloadFlux, "", "",
+				"Flux has applied v0.1.0@sha1:0123456789ab, but has recorded v0.1.1@sha1:89ab01234567: what depends on it waits",
+			}},
 		},
 		{
 			ID: "git-host-key", Title: "The SSH server shows an unknown host key",

@@ -195,34 +195,20 @@ func looks(t *testing.T, cluster *kube.Client, obj *unstructured.Unstructured) {
 	}
 }
 
-// settles waits until the fleet is Ready. If Flux has overlooked that a channel went back, it does what status says.
+// settles waits until the fleet is Ready. If Flux has recorded a wrong revision on the way back, it does what status says.
 func (s *story) settles(t *testing.T, management *kube.Client) {
 	t.Helper()
-	command := regexp.MustCompile("`kubectl -n (\\S+) annotate --overwrite (\\S+) (\\S+) ")
-	kinds := map[string]schema.GroupVersionKind{
-		"kustomization": {Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
-		"helmchart":     {Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "HelmChart"},
-		"helmrelease":   {Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
-	}
-	seen := map[string]time.Time{}
+	command := regexp.MustCompile("`kubectl -n (\\S+) annotate --overwrite kustomization (\\S+) ")
 	eventually(t, "the fleet is Ready", 3*time.Minute, func() string {
 		st, code := s.status()
 		for _, p := range st.Problems {
-			m := command.FindStringSubmatch(p.Hint)
-			if m == nil {
-				continue
-			}
-			switch since, known := seen[m[0]]; {
-			case !known:
-				seen[m[0]] = time.Now()
-			case time.Since(since) > 30*time.Second: // it is at work before that
-				obj := &unstructured.Unstructured{}
-				obj.SetGroupVersionKind(kinds[m[2]])
-				obj.SetNamespace(m[1])
-				obj.SetName(m[3])
-				looks(t, management, obj)
-				seen[m[0]] = time.Now()
-				t.Logf("Flux had overlooked that %s has to go back: %s", m[3], p.Reason)
+			if m := command.FindStringSubmatch(p.Hint); m != nil {
+				t.Logf("%s: %s", p.Object, p.Reason)
+				k := &unstructured.Unstructured{}
+				k.SetGroupVersionKind(schema.GroupVersionKind{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"})
+				k.SetNamespace(m[1])
+				k.SetName(m[2])
+				looks(t, management, k)
 			}
 		}
 		if code == 0 {
