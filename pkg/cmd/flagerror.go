@@ -116,8 +116,8 @@ var takenBy = map[string]string{
 	"int":      "a whole number",
 }
 
-// flagForValue returns the usage error for a flag without its value. pflag takes the next flag for the value then, and any other error would
-// be about something else.
+// flagForValue returns the usage error for a flag without its value. pflag takes the next flag for the value then, so that any other error
+// would be about something else.
 func flagForValue(c *cobra.Command) error {
 	var err error
 	c.Flags().Visit(func(flag *pflag.Flag) {
