@@ -190,17 +190,7 @@ func commands(f *factory) []grouped {
 // usageErrors turns the error for a wrong number of arguments, for an empty one, or for an unknown command, into a usage error with a hint.
 func usageErrors(c *cobra.Command) {
 	switch args := c.Args; {
-	case args != nil:
-		c.Args = func(c *cobra.Command, given []string) error {
-			if err := flagForValue(c); err != nil {
-				return err
-			}
-			if args(c, given) != nil {
-				return wrongArguments(c, given)
-			}
-			return emptyArgument(c, given)
-		}
-	case c.HasSubCommands():
+	case args == nil && c.HasSubCommands():
 		c.Args = anyCommand
 		if c.RunE == nil && c.Run == nil {
 			c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
@@ -209,6 +199,9 @@ func usageErrors(c *cobra.Command) {
 		c.Args = func(c *cobra.Command, given []string) error {
 			if err := flagForValue(c); err != nil {
 				return err
+			}
+			if args != nil && args(c, given) != nil {
+				return wrongArguments(c, given)
 			}
 			return emptyArgument(c, given)
 		}

@@ -263,29 +263,9 @@ func (w world) below(name, commit string) kube.NotReadyError {
 	} else {
 		c.visit(ref)
 	}
-	c.firstParts()
-	slices.SortFunc(c.missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
-	return c.missing
-}
-
-// firstParts keeps only the first of the missing objects of each workload cluster.
-func (c *check) firstParts() {
-	part := func(m kube.Unready) int {
-		obj := c.world[m.Ref.GroupVersionKind][m.Ref.Key]
-		if obj == nil {
-			return -1
-		}
-		return slices.Index(WorkloadParts(), obj.GetLabels()[WorkloadLabel])
-	}
-	first := map[string]int{}
-	for _, m := range c.missing {
-		if p := part(m); p >= 0 {
-			if there, ok := first[m.Ref.Namespace]; !ok || p < there {
-				first[m.Ref.Namespace] = p
-			}
-		}
-	}
-	c.missing = slices.DeleteFunc(c.missing, func(m kube.Unready) bool { return part(m) > first[m.Ref.Namespace] })
+	missing := w.firstParts(c.missing)
+	slices.SortFunc(missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
+	return missing
 }
 
 // applied is the revision that a Flux Kustomization in flux-system has last applied; "" if there is none.

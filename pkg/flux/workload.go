@@ -49,26 +49,40 @@ func (s *System) WaitWorkloads(ctx context.Context, detail func(string)) error {
 // unreadyWorkloads returns the objects with the label that are not Ready. For each namespace it returns only the one that the others wait
 // for.
 func unreadyWorkloads(objects kube.Objects) kube.NotReadyError {
-	first := map[string]kube.Unready{}
-	rank := map[string]int{}
+	var missing kube.NotReadyError
 	for key, obj := range objects {
-		part := slices.Index(WorkloadParts(), obj.GetLabels()[WorkloadLabel])
-		if part < 0 {
+		if workloadPart(obj) < 0 {
 			continue
 		}
-		reason := workloadReason(obj)
-		if there, ok := rank[key.Namespace]; reason == "" || ok && there <= part {
-			continue
+		if reason := workloadReason(obj); reason != "" {
+			missing = append(missing, kube.Unready{Ref: kube.Ref{GroupVersionKind: kustomizationKind, Key: key}, Reason: reason})
 		}
-		rank[key.Namespace] = part
-		first[key.Namespace] = kube.Unready{Ref: kube.Ref{GroupVersionKind: kustomizationKind, Key: key}, Reason: reason}
 	}
-	var out kube.NotReadyError
-	for _, u := range first {
-		out = append(out, u)
+	missing = world{kustomizationKind: objects}.firstParts(missing)
+	slices.SortFunc(missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
+	return missing
+}
+
+// firstParts leaves out the missing objects of a workload cluster that wait for another one of the same cluster.
+func (w world) firstParts(missing kube.NotReadyError) kube.NotReadyError {
+	part := func(m kube.Unready) int { return workloadPart(w[m.Ref.GroupVersionKind][m.Ref.Key]) }
+	first := map[string]int{}
+	for _, m := range missing {
+		if p := part(m); p >= 0 {
+			if there, ok := first[m.Ref.Namespace]; !ok || p < there {
+				first[m.Ref.Namespace] = p
+			}
+		}
 	}
-	slices.SortFunc(out, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
-	return out
+	return slices.DeleteFunc(missing, func(m kube.Unready) bool { return part(m) > first[m.Ref.Namespace] })
+}
+
+// workloadPart is the place of an object among WorkloadParts; -1 if it is none of them.
+func workloadPart(obj *unstructured.Unstructured) int {
+	if obj == nil {
+		return -1
+	}
+	return slices.Index(WorkloadParts(), obj.GetLabels()[WorkloadLabel])
 }
 
 func workloadReason(obj *unstructured.Unstructured) string {
