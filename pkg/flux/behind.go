@@ -8,6 +8,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	fluxmeta "github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -74,9 +75,10 @@ func (w world) sourceRevision(kind, namespace, name string) string {
 	if obj == nil {
 		return ""
 	}
-	o, err := objectOf(obj)
-	if err != nil || o.Spec.Suspend {
+	// Only these two fields, because each of thousands of Kustomizations asks for the same source.
+	if suspended, _, err := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended || err != nil {
 		return ""
 	}
-	return o.artifactRevision()
+	revision, _, _ := unstructured.NestedString(obj.Object, "status", "artifact", "revision")
+	return revision
 }
