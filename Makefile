@@ -87,6 +87,9 @@ fmt: ## Format the Go files the way lint wants them
 # build` has compiled. Only -race needs C.
 GO_TEST := $(if $(filter -race,$(TESTFLAGS)),,env CGO_ENABLED=0 )scripts/gotest.sh
 
+# For benchmarks, and for tests that run alone.
+PLAIN_TEST := env CGO_ENABLED=0 $(GO) test -trimpath
+
 # The tests of scripts/offline also read go.mod of this module, and Go's cache of test results does not see a file of another module change.
 .PHONY: test
 test: ## Unit and command tests: no network, no container engine, no root
@@ -193,7 +196,7 @@ test-handover-stock: ## The same kills for stock clusterctl move: how many of th
 .PHONY: bench-handover
 bench-handover: ## 200 clusters from one API server to another, by fleetctl's engine and by clusterctl move
 	$(OFFLINE_BUILD) -only control-plane,peers
-	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e -count=1 -timeout 1h -run '^$$' -bench '^BenchmarkHandover$$' \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(PLAIN_TEST) -tags e2e -count=1 -timeout 1h -run '^$$' -bench '^BenchmarkHandover$$' \
 	  -benchtime 1x ./cmd/fleetctl/handover
 
 # The bundle with the clouds' infrastructure providers. The first build takes long, mostly because of Azure.
@@ -206,7 +209,7 @@ e2e-providers: build ## The AWS, Google Cloud, Azure and vSphere providers start
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(PROVIDERS_BUNDLE)" \
 	CLOUDS="$(CLOUDS)" \
-	env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(PLAIN_TEST) -tags e2e,providers -count=1 -v -timeout 45m -run '^TestCloudProviders$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 # The bundle of e2e-clouds, with the providers of the simulated clouds, and that of its first part, which takes AWS alone.
 CLOUDS_BUNDLE := $(OFFLINE)/bundle-clouds
@@ -278,7 +281,7 @@ e2e-images: build ## Image automation commits what a registry has, on an embedde
 	$(OFFLINE_BUILD) -only bundle -image-automation -out "$(IMAGES_BUNDLE)"
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(IMAGES_BUNDLE)" \
-	env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e,images -count=1 -v -timeout 20m -run '^TestImageAutomation$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(PLAIN_TEST) -tags e2e,images -count=1 -v -timeout 20m -run '^TestImageAutomation$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
 .PHONY: conformance
 conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
@@ -315,7 +318,7 @@ quickstart: ## From nothing to a fleet with a cluster in it; FLEETCTL_HOST=kind 
 bench-start: build ## What starting fleetctl takes, beside clusterctl and kubectl
 	$(OFFLINE_BUILD) -only peers
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_BENCH_PEERS="$(PROGRAMS)" \
-	env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e -count=1 -run '^$$' -bench '^BenchmarkStart$$' -benchtime 1x ./cmd/fleetctl/fleetbench/...
+	$(PLAIN_TEST) -tags e2e -count=1 -run '^$$' -bench '^BenchmarkStart$$' -benchtime 1x ./cmd/fleetctl/fleetbench/...
 
 .PHONY: bench-init
 bench-init: build ## fleetctl init on each host against the peers' own programs in sequence, with the same images
@@ -324,7 +327,7 @@ bench-init: build ## fleetctl init on each host against the peers' own programs 
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
-	scripts/with-engine.sh env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
+	scripts/with-engine.sh $(PLAIN_TEST) -tags e2e -count=1 -timeout 30m -run '^$$' -bench '^BenchmarkInit$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 
 # The numbers of clusters that bench-scale declares, one after the other (on two cores 300 take half an hour), and a file with the tuning
 # of the managers for a small machine. An empty TUNING leaves them as released.
@@ -336,7 +339,7 @@ define bench_embedded
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" SCALE="$(SCALE)" TUNING="$(abspath $(TUNING))" \
-	env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e -count=1 -timeout 3h -run '^$$' -bench '^$(1)$$' -benchtime 1x ./cmd/fleetctl/e2e/...
+	$(PLAIN_TEST) -tags e2e -count=1 -timeout 3h -run '^$$' -bench '^$(1)$$' -benchtime 1x ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: bench-scale
@@ -358,7 +361,7 @@ bench-fleet: build ## Render, compare, list and validate generated fleets beside
 	scripts/fleet-crds.sh bin/crds
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" FLEETCTL_BENCH_PEERS="$(CURDIR)/bin/peers" FLEETCTL_BENCH_CRDS="$(CURDIR)/bin/crds" \
 	SIZES="$(SIZES)" SAMPLE="$(SAMPLE)" \
-	env CGO_ENABLED=0 $(GO) test -trimpath -tags e2e -count=1 -timeout 2h -run '^$$' -bench '^BenchmarkFleet$$' -benchtime 1x ./cmd/fleetctl/fleetbench/...
+	$(PLAIN_TEST) -tags e2e -count=1 -timeout 2h -run '^$$' -bench '^BenchmarkFleet$$' -benchtime 1x ./cmd/fleetctl/fleetbench/...
 
 ##@ Release
 
