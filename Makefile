@@ -124,7 +124,7 @@ endef
 
 # Tests that need a container engine, or root for namespaces (TestHandOver, TestSourceLost, TestTransfer, TestOwnProcesses). All other tests
 # run only on the embedded host.
-WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestHandOver|TestSourceLost|TestTransfer|TestOwnProcesses)$$|/^kind$$'
+WITHOUT_KIND := -skip '^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestSecondEnvironment|TestPivot|TestHandOver|TestSourceLost|TestTransfer|TestOwnProcesses)$$|/^kind$$'
 # The part of these tests that runs for every commit: the whole life of a fleet with clusters of containers, and cases of the engine.
 # Kills during init, which differ between hosts in only two steps, the pivot and the tests after a pivot run only in e2e-all.
 ON_KIND := -run '^(TestFleetWithoutRemote|TestSomebodyElses)$$/^kind$$'
@@ -159,7 +159,14 @@ e2e-embedded-first: build bundle-embedded
 
 .PHONY: e2e-embedded-second
 e2e-embedded-second: build bundle-embedded gitea
-	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestStandby|TestRepositoryIsMade|TestQuickstart|TestKills)$$|/^kind$$')
+	$(call e2e,$(EMBEDDED_BUNDLE),,-skip '$(EMBEDDED_FIRST)|$(EMBEDDED_THIRD)|^(TestMasterOfMasters|TestStandsAlone|TestStandsAloneInItsOwnRepo|TestSecondEnvironment|TestPivot|TestSourceLost|TestTransfer|TestRunnerLostInBootstrap|TestStandby|TestRepositoryIsMade|TestQuickstart|TestKills)$$|/^kind$$')
+
+# CI runs this test with 20 clusters, in the second part.
+CLUSTERS ?= 20
+
+.PHONY: e2e-handover
+e2e-handover: build bundle-embedded ## Hand CLUSTERS clusters over between two embedded hosts with their controllers, killed on the way (needs root)
+	$(call e2e,$(EMBEDDED_BUNDLE),,-run '^TestHandOver$$') -args -clusters $(CLUSTERS)
 
 .PHONY: e2e-embedded-third
 e2e-embedded-third: build bundle-embedded

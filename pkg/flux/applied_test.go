@@ -16,23 +16,23 @@ func TestBelow(t *testing.T) {
 	if got := w.applied("clusters-dev"); commitOf(got) != applied {
 		t.Errorf("applied %q", got)
 	}
-	if missing := w.below("clusters-dev", applied); len(missing) != 0 {
+	if missing, _ := w.below("clusters-dev", applied); len(missing) != 0 {
 		t.Errorf("healthy: %v", missing)
 	}
 	ready(t, w[kustomizationKind][systemKey], "False", "BuildFailed", "somebody else's")
-	if missing := w.below("clusters-dev", applied); len(missing) != 0 {
+	if missing, _ := w.below("clusters-dev", applied); len(missing) != 0 {
 		t.Errorf("another one fails: %v", missing)
 	}
 	for name, tc := range map[string]struct{ environment, commit, want string }{
 		"another commit": {"clusters-dev", newer, "it has applied 111111111111, not 222222222222"},
 		"not there":      {"clusters-prod", applied, "it does not exist"},
 	} {
-		if missing := w.below(tc.environment, tc.commit); len(missing) != 1 || missing[0].Reason != tc.want {
+		if missing, _ := w.below(tc.environment, tc.commit); len(missing) != 1 || missing[0].Reason != tc.want {
 			t.Errorf("%s: %v", name, missing)
 		}
 	}
 	ready(t, w[helmReleaseKind][demo], "False", "InstallFailed", "no such chart")
-	if missing := w.below("clusters-dev", applied); len(missing) != 1 || missing[0].Key != demo {
+	if missing, _ := w.below("clusters-dev", applied); len(missing) != 1 || missing[0].Key != demo {
 		t.Errorf("a release fails: %v", missing)
 	}
 }
@@ -56,15 +56,15 @@ func TestBelowWorkloads(t *testing.T) {
 		parts[name] = k
 	}
 	set(t, dev, entries, "status", "inventory", "entries")
-	if missing := w.below("clusters-dev", applied); len(missing) != 0 {
+	if missing, _ := w.below("clusters-dev", applied); len(missing) != 0 {
 		t.Fatalf("healthy: %v", missing)
 	}
 	ready(t, parts["sync"], "False", "HealthCheckFailed", "the apps are not Ready")
-	if missing := w.below("clusters-dev", applied); len(missing) != 1 || !strings.Contains(missing[0].Reason, "the apps are not Ready") {
+	if missing, _ := w.below("clusters-dev", applied); len(missing) != 1 || !strings.Contains(missing[0].Reason, "the apps are not Ready") {
 		t.Errorf("the apps of a cluster fail: %v", missing)
 	}
 	set(t, parts["components"], "main@sha1:"+newer, "status", "lastAppliedRevision")
-	if missing := w.below("clusters-dev", applied); len(missing) != 1 || missing[0].Name != "demo-components" {
+	if missing, _ := w.below("clusters-dev", applied); len(missing) != 1 || missing[0].Name != "demo-components" {
 		t.Errorf("at another revision than %s: %v", revision, missing)
 	}
 	if missing := w.pending(applied); len(missing) != 0 {

@@ -254,8 +254,8 @@ func shortCommit(commit string) string {
 }
 
 // below is like pending, but starts at the Flux Kustomization called name in flux-system. It includes the objects of workload clusters, for
-// each cluster only the one that the others wait for.
-func (w world) below(name, commit string) kube.NotReadyError {
+// each cluster only the one that the others wait for. seen are all objects that it has looked at.
+func (w world) below(name, commit string) (missing kube.NotReadyError, seen map[kube.Ref]bool) {
 	c := &check{world: w, commit: commit, seen: map[kube.Ref]bool{}, workloads: true}
 	ref := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: Namespace, Name: name}}
 	if applied := commitOf(w.applied(name)); applied != commit && w[kustomizationKind][ref.Key] != nil {
@@ -263,9 +263,9 @@ func (w world) below(name, commit string) kube.NotReadyError {
 	} else {
 		c.visit(ref)
 	}
-	missing := w.firstParts(c.missing)
+	missing = w.firstParts(c.missing)
 	slices.SortFunc(missing, func(a, b kube.Unready) int { return cmp.Compare(a.String(), b.String()) })
-	return missing
+	return missing, c.seen
 }
 
 // applied is the revision that a Flux Kustomization in flux-system has last applied; "" if there is none.

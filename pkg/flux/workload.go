@@ -21,7 +21,10 @@ const WorkloadLabel = "fleetctl.dev/flux"
 
 // WorkloadParts are the values of WorkloadLabel. Each of the first four waits for the ones before it: the network, Flux itself, its
 // source if that is separate, and the sync. The last is for the apps of a cluster without Flux.
-func WorkloadParts() []string { return []string{"cni", "components", "source", "sync", "apps"} }
+func WorkloadParts() []string { return []string{"cni", "components", "source", syncPart, "apps"} }
+
+// syncPart is what lets the workload cluster's own Flux apply its apps.
+const syncPart = "sync"
 
 // WaitWorkloads waits until every object with the WorkloadLabel is Ready, which means that Flux has applied its first revision on every
 // workload cluster that gets Flux. It does not wait for suspended objects. detail, if not nil, is called with the missing objects. If ctx

@@ -27,6 +27,14 @@ type Unready struct {
 	Reason string
 }
 
+// String names the object with its reason, which the String of its Ref would leave out.
+func (u Unready) String() string {
+	if u.Reason == "" {
+		return u.Ref.String() + " is not ready"
+	}
+	return u.Ref.String() + ": " + u.Reason
+}
+
 // NotReadyError lists the objects that are not ready.
 type NotReadyError []Unready
 

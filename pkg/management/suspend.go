@@ -86,13 +86,19 @@ func workloadFlux(ctx context.Context, client *kube.Client, name string) (*flux.
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster.Key())
+	return WorkloadFlux(ctx, manager, cluster.Key())
+}
+
+// WorkloadFlux is the Flux of a workload cluster. It reads the cluster's kubeconfig from the management cluster; errors of the workload
+// cluster itself come from what is asked then.
+func WorkloadFlux(ctx context.Context, manager *capi.Manager, cluster kube.Key) (*flux.System, error) {
+	kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
 	workload, err := kube.New(kubeconfig, kube.Options{MostBytes: kube.MostOfWorkload})
 	if err != nil {
-		return nil, fmt.Errorf("connect to cluster %s: %w", name, err)
+		return nil, fmt.Errorf("connect to cluster %s: %w", cluster, err)
 	}
 	return flux.NewSystem(workload), nil
 }

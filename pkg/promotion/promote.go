@@ -64,6 +64,8 @@ type Result struct {
 	// Live is what the environments run on the management clusters right afterwards. It is empty for a dry run and a
 	// pull request.
 	Live []Live `json:"live"`
+	// NotAsked are the workload clusters whose own Flux could not be asked what it has applied.
+	NotAsked []NotAsked `json:"notAsked,omitempty"`
 }
 
 // run is one promotion.
@@ -77,6 +79,8 @@ type run struct {
 	channel v1alpha1.Channel
 	head    string
 	tags    []gitrepo.Tag
+	// notAsked has, by name, why the Flux of a workload cluster could not be asked.
+	notAsked map[string]string
 }
 
 // Promote moves a channel to a tag. The tag is a new one on the newest commit of the branch, if the environments that
@@ -137,6 +141,7 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	if out.Live = []Live{}; !p.opts.Change.DryRun && !p.opts.Change.PullRequest {
 		out.Live = p.live(ctx, out.Environments, out.Commit)
 	}
+	out.NotAsked = p.clustersNotAsked()
 	return out, nil
 }
 
@@ -146,7 +151,7 @@ func (p *run) carries() bool { return p.opts.Change.Push || p.opts.Change.PullRe
 // newRun opens the fleet repo and finds the newest commit of the branch, at the remote if there is one. If no channel
 // is named, it takes the only channel of tags.
 func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
-	p := &run{store: store, opts: o}
+	p := &run{store: store, opts: o, notAsked: map[string]string{}}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
 		return nil, err

@@ -68,13 +68,13 @@ func (p *run) environmentsOn(
 	environments []string,
 	commit string,
 ) ([]environmentLook, error) {
-	ctx, cancel := context.WithTimeout(ctx, promoteLook)
+	looking, cancel := context.WithTimeout(ctx, promoteLook)
 	defer cancel()
 	target, err := management.Find(p.store, m.Name, p.repo.Dir)
 	if err != nil {
 		return nil, err
 	}
-	client, err := target.Client(ctx)
+	client, err := target.Client(looking)
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +91,20 @@ func (p *run) environmentsOn(
 	var clusters []capi.Cluster
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		clusters, err = manager.Clusters(ctx)
+		clusters, err = manager.Clusters(looking)
 		return err
 	})
 	for i, name := range environments {
 		group.Go(func() error {
 			var err error
-			looks[i], err = p.lookAt(ctx, system, m, name, commit)
+			looks[i], err = p.lookAt(looking, system, m, name, commit)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	var up []fleetrepo.Cluster
 	for _, d := range declared {
 		i := slices.Index(environments, d.Environment)
 		if i < 0 || d.ManagementCluster != m.Name {
@@ -111,8 +112,11 @@ func (p *run) environmentsOn(
 		}
 		if why := notAvailable(clusters, d); why != "" {
 			looks[i].Missing = append(looks[i].Missing, fmt.Sprintf("cluster %s: %s", d.Name, why))
+			continue
 		}
+		up = append(up, d)
 	}
+	p.lookInside(ctx, manager, up, looks, commit)
 	return looks, nil
 }
 

@@ -49,7 +49,7 @@ type WaitingCommit struct {
 // Look looks at all environments, or at those of the named channel. A management cluster that does not answer is a
 // reason in the result, and not an error. Errors: those of the fleet repo and its remote.
 func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
-	p := &run{store: store, opts: o}
+	p := &run{store: store, opts: o, notAsked: map[string]string{}}
 	var err error
 	if p.repo, err = fleetrepo.Open(o.Change.Dir); err != nil {
 		return nil, err

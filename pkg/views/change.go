@@ -190,6 +190,10 @@ func liveView(s ui.Streams, r *promotion.Result) {
 			ui.Fprintf(s.Err, "%s does not run %s yet, but %s: %s.\n", where, r.Tag, cmp.Or(short(l.Applied), "no commit"), l.Missing)
 		}
 	}
+	if n := len(r.NotAsked); n > 0 {
+		ui.Fprintf(s.Err, "The Flux of %s could not be asked from this machine, so only what the management cluster knows counts there. %s: %s.\n",
+			plain.Count(n, "cluster"), r.NotAsked[0].Cluster, r.NotAsked[0].Reason)
+	}
 }
 
 func promotionsView(w io.Writer, r *promotion.Status) error {

@@ -32,6 +32,17 @@ spec:
 `, server.URL, more, f.name, kubernetesVersion, strings.ReplaceAll(providers, ",", "}, {name: ")))
 }
 
+// pushesTo pushes what is committed, with git alone.
+func (f *fleet) pushesTo(t *testing.T, server *gittest.HTTPS) {
+	t.Helper()
+	authority := filepath.Join(f.base, "git-ca.pem")
+	if err := os.WriteFile(authority, server.CA, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_SSL_CAINFO", authority) // which goes before the configuration
+	f.git("push", "-q", strings.Replace(server.URL, "https://", "https://"+server.Username+":"+server.Token+"@", 1), "main")
+}
+
 // clusterFile is a HelmRelease as a platform engineer would commit it: the whole declaration of one cluster, with a chart of its own.
 func clusterFile(flavour, name, values string) string {
 	return fmt.Sprintf(`apiVersion: v1

@@ -3,14 +3,14 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,11 +37,15 @@ type pivotResult struct {
 	} `json:"report"`
 }
 
+// handedClusters is how many clusters TestHandOver hands over.
+var handedClusters = flag.Int("clusters", 20, "number of clusters that TestHandOver hands over; at least 4")
+
 // TestHandOver hands clusters with machines from one management cluster to another, with the real controllers of both: the source and the
 // target are embedded hosts, each in a network of its own.
 func TestHandOver(t *testing.T) {
 	h := newHandedOver(t)
-	if !h.step("the source makes clusters", h.declares) || !h.step("the target is a cluster with providers and no fleet", h.prepares) {
+	if !h.step("the source makes clusters", h.declares) || !h.step("and more of them", h.declaresMore) ||
+		!h.step("the target is a cluster with providers and no fleet", h.prepares) {
 		return
 	}
 	before := h.machines(h.source)
@@ -50,7 +54,7 @@ func TestHandOver(t *testing.T) {
 
 	if !h.step("--dry-run counts, and changes nothing", func(t *testing.T) {
 		r := decode[pivotResult](t, h.ok(append(slices.Clone(to), "--dry-run")...).stdout)
-		if r.Outcome != "planned" || !slices.Equal(r.Plan.Clusters, []string{"one/one", "two/two"}) || r.Plan.Counts["Machine"] != len(before) {
+		if r.Outcome != "planned" || !slices.Equal(r.Plan.Clusters, h.clusters) || r.Plan.Counts["Machine"] != len(before) {
 			t.Errorf("it says %+v", r)
 		}
 		if st, code := h.status(); code != 0 || !st.Ready {
@@ -75,14 +79,14 @@ func TestHandOver(t *testing.T) {
 	if !h.step("killed after the work has changed hands, it goes on", func(t *testing.T) {
 		h.killedAt(h.source, handover.PhaseCommitted, to)
 		r := decode[pivotResult](t, h.ok(pivot...).stdout)
-		if r.Outcome != "handed-over" || !slices.Equal(r.Report.Clusters, []string{"one/one", "two/two"}) {
+		if r.Outcome != "handed-over" || !slices.Equal(r.Report.Clusters, h.clusters) {
 			t.Errorf("it says %+v", r)
 		}
 	}) {
 		return
 	}
 	h.step("the clusters live on at the target, with the same machines", func(t *testing.T) {
-		h.ready(5 * time.Minute)
+		h.ready(enough())
 		h.sameMachines(t, before, h.targetClient)
 		if left := h.machines(h.source); len(left) > 0 {
 			t.Errorf("machines at the source: %v", left)
@@ -94,8 +98,8 @@ func TestHandOver(t *testing.T) {
 	})
 	h.step("the source goes", func(t *testing.T) {
 		h.ok("host", "delete", "--yes")
-		h.ready(2 * time.Minute)
-		if st, _ := h.status(); len(st.Clusters) != 2 {
+		h.ready(enough())
+		if st, _ := h.status(); len(st.Clusters) != *handedClusters {
 			t.Errorf("status: %+v", st)
 		}
 	})
@@ -104,7 +108,7 @@ func TestHandOver(t *testing.T) {
 		h.ok("connect")
 		h.ok("init", "--bundle", os.Getenv(envBundle))
 		h.ok("backup", "--to", filepath.Join(h.base, "snapshots"))
-		if st, code := h.status(); code != 0 || len(st.Clusters) != 2 {
+		if st, code := h.status(); code != 0 || len(st.Clusters) != *handedClusters {
 			t.Errorf("status: exit %d, %+v", code, st)
 		}
 		h.sameMachines(t, before, h.targetClient)
@@ -132,7 +136,7 @@ func TestSourceLost(t *testing.T) {
 	}
 	h.step("from the target alone", func(t *testing.T) {
 		r := decode[pivotResult](t, h.ok(to...).stdout)
-		if r.Outcome != "handed-over" || !slices.Equal(r.Report.Clusters, []string{"one/one", "two/two"}) {
+		if r.Outcome != "handed-over" || !slices.Equal(r.Report.Clusters, h.clusters) {
 			t.Errorf("it says %+v", r)
 		}
 		h.ready(5 * time.Minute)
@@ -151,6 +155,8 @@ type handedOver struct {
 	whole  *testing.T // not the step that is at work
 	server *gittest.HTTPS
 	source *kube.Client
+
+	clusters []string // those that are declared, as namespace/name, sorted
 
 	other        *fleet
 	place        *elsewhere
@@ -192,9 +198,41 @@ func (h *handedOver) declaresWith(t *testing.T, more string) {
 func (h *handedOver) addsClusters(how string) {
 	h.t.Helper()
 	for _, name := range []string{"one", "two"} {
-		h.ok("cluster", "add", name, "--flavour", "in-memory", "--environment", "dev", "--set", "kubernetesVersion="+kubernetesVersion,
-			"--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", how)
+		h.adds(name, "--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", how)
 	}
+}
+
+// enough is the time in which all clusters have to be Available: on two cores, each takes some five seconds of processor time.
+func enough() time.Duration { return 5*time.Minute + time.Duration(*handedClusters)*20*time.Second }
+
+// declaresMore declares clusters with a control plane alone, until there are as many as the test is to hand over. The first is declared by
+// a command, and the others are copies of its file in one commit.
+func (h *handedOver) declaresMore(t *testing.T) {
+	const first, at = "more-000", "providers/docker/v1/clusters/dev/%s/cluster.yaml"
+	h.adds(first, "--push")
+	declared := h.reads(fmt.Sprintf(at, first))
+	files := map[string]string{}
+	for len(h.clusters) < *handedClusters {
+		name := fmt.Sprintf("more-%03d", len(files)+1)
+		files[fmt.Sprintf(at, name)] = strings.ReplaceAll(declared, first, name)
+		h.clusters = append(h.clusters, name+"/"+name)
+	}
+	slices.Sort(h.clusters)
+	h.commit("More clusters", files)
+	h.pushesTo(t, h.server)
+	for _, c := range h.clusters {
+		h.available(path.Base(c), enough())
+	}
+	h.ready(enough())
+}
+
+// adds declares a cluster.
+func (h *handedOver) adds(name string, more ...string) {
+	h.t.Helper()
+	h.ok(slices.Concat([]string{"cluster", "add", name, "--flavour", "in-memory", "--environment", "dev",
+		"--set", "kubernetesVersion=" + kubernetesVersion}, more)...)
+	h.clusters = append(h.clusters, name+"/"+name)
+	slices.Sort(h.clusters)
 }
 
 // prepares makes the target: the host and the providers of a fleet that is no more.
@@ -283,72 +321,6 @@ func (f *fleet) killedAt(c *kube.Client, phase handover.Phase, args []string) {
 	})
 	if journal, err := handover.ReadJournal(f.t.Context(), c); err != nil || journal.Phase == handover.PhaseReleased {
 		f.t.Fatalf("killed too late: %+v, %v", journal, err)
-	}
-}
-
-// running is a fleetctl that is to be killed.
-type running struct {
-	t        *testing.T
-	cmd      *exec.Cmd
-	progress *echo
-	ended    chan error
-}
-
-// begin starts fleetctl.
-func (f *fleet) begin(args ...string) *running {
-	f.t.Helper()
-	r := &running{t: f.t, cmd: f.command(args...), progress: &echo{t: f.t}, ended: make(chan error, 1)}
-	r.cmd.Stderr = r.progress
-	if err := r.cmd.Start(); err != nil {
-		f.t.Fatal(err)
-	}
-	go func() { r.ended <- r.cmd.Wait() }()
-	return r
-}
-
-// alive fails the test where it has ended by itself. It takes a moment, so that who looks again and again leaves the others room.
-func (r *running) alive() {
-	r.t.Helper()
-	r.lives(20 * time.Millisecond)
-}
-
-// lives lets a moment pass, and fails the test where it has ended by then.
-func (r *running) lives(moment time.Duration) {
-	r.t.Helper()
-	select {
-	case err := <-r.ended:
-		r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
-	case <-time.After(moment):
-	}
-}
-
-// killedWhen kills the command as soon as look returns true. The command is stopped while look runs, however long that takes on a busy
-// machine, and runs for a moment between two calls. So look sees every state that lasts longer than such a moment.
-func (r *running) killedWhen(look func() bool) {
-	r.t.Helper()
-	for {
-		if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
-		}
-		if look() {
-			r.kill()
-			return
-		}
-		if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-			r.t.Fatalf("it ended before it was killed: %v\n%s", err, r.progress)
-		}
-		r.lives(5 * time.Millisecond)
-	}
-}
-
-// kill kills it, which has to come before its end.
-func (r *running) kill() {
-	r.t.Helper()
-	if err := r.cmd.Process.Kill(); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := <-r.ended; err == nil || r.cmd.ProcessState.Exited() {
-		r.t.Fatalf("it came to its end before it was killed: %v", err)
 	}
 }
 
