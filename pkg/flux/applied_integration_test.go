@@ -81,7 +81,9 @@ spec: {interval: 1h, retryInterval: 5s, prune: true, wait: true, path: ./apps, s
 	}
 	arrived(second)
 
-	broken := repo.commit(map[string]string{"apps/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NOT-A-NAME, namespace: default}\n"})
+	broken := repo.commit(map[string]string{
+		"apps/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NOT-A-NAME, namespace: default}\n",
+	})
 	if err := system.request(ctx, kube.Ref{GroupVersionKind: gitRepositoryKind, Key: systemKey}); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,8 @@ func TestLookInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		manifest := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: " +
-			name + "-kubeconfig, namespace: " + name + "}\nstringData:\n  value: |\n    " + strings.ReplaceAll(string(content), "\n", "\n    ") + "\n"
+			name + "-kubeconfig, namespace: " + name + "}\nstringData:\n  value: |\n    " +
+			strings.ReplaceAll(string(content), "\n", "\n    ") + "\n"
 		if _, err := kubetest.ApplyYAML(t.Context(), c, []byte(manifest), kube.ApplyOptions{FieldManager: "test"}); err != nil {
 			t.Fatal(err)
 		}
@@ -65,10 +66,14 @@ func TestLookInside(t *testing.T) {
 	for _, name := range []string{"empty", "private", "unknown", "remote"} {
 		clusters = append(clusters, fleetrepo.Cluster{Name: name, Environment: "dev"})
 	}
-	looks := []environmentLook{{Environment: "dev", Applied: flux.Applied{Commit: strings.Repeat("1", 40), Own: []string{"empty", "private", "unknown"}}}}
+	applied := flux.Applied{Commit: strings.Repeat("1", 40), Own: []string{"empty", "private", "unknown"}}
+	looks := []environmentLook{{Environment: "dev", Applied: applied}}
 	p := &run{notAsked: map[string]string{}}
 	p.lookInside(t.Context(), manager, clusters, looks, "")
-	want := []string{"the Flux of cluster empty: GitRepository flux-system/flux-system: it does not exist", "the Flux of cluster unknown cannot be asked: "}
+	want := []string{
+		"the Flux of cluster empty: GitRepository flux-system/flux-system: it does not exist",
+		"the Flux of cluster unknown cannot be asked: ",
+	}
 	got := looks[0].Missing
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("missing: %q", got)
