@@ -129,7 +129,7 @@ func newPoolAddCmd(f *factory) *cobra.Command {
 		RunE: running(f, o, runEdit),
 	}
 	o.size.add(c.Flags())
-	c.Flags().StringArrayVar(&o.set, "set", nil, "other value of the pool, path=value: size=m7i.large, labels.team=shop")
+	c.Flags().StringArrayVar(&o.set, "set", nil, "other value of the pool, path=value: size=m7i.large, spot=true")
 	o.add(c)
 	takes(f, c, ofCluster, argument{what: "pool"})
 	return c

@@ -305,6 +305,8 @@ func (c *declared) schemaFindings(ch *chart, failed *valuesschema.Refusal) diag.
 			f.Rule = v1alpha1.RuleRequired
 			findings = append(findings, f)
 		}
+	case failed.Name != "":
+		return diag.Findings{c.finding(append(slices.Clone(path), failed.Name), "a field may not have this name here", describe(ch.schema, path))}
 	case failed.Choice:
 		var ways []string
 		for i := range failed.Causes {

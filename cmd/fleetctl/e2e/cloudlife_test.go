@@ -189,21 +189,25 @@ func (a *onAWS) losesMachine(t *testing.T) {
 func (a *onAWS) losesSpotMachines(t *testing.T) {
 	const pool = "spare"
 	a.ok("pool", "add", "shop", pool, "--replicas", "3", "--set", "size="+larger, "--set", "image="+a.aws.NewerImage, "--set", "spot=true",
-		"--commit")
+		"--set", `labels.node\.cluster\.x-k8s\.io/pool=`+pool, "--set", "taints=[{key: spare, value: only, effect: NoSchedule}]", "--commit")
 	a.hasMachines(t, 1, 6)
 	spot := a.spotMachines(t)
 	if len(spot) != 3 {
 		t.Fatalf("the spot instances are %v", spot)
 	}
 	slices.Sort(spot)
-	eventually(t, "the nodes of these are labelled as such", time.Minute, func() string {
+	eventually(t, "the nodes of these are labelled as such, and have the labels and taints of the pool", time.Minute, func() string {
 		nodes := &corev1.NodeList{}
 		if err := a.workload("shop").List(t.Context(), nodes, client.HasLabels{clusterv1.InterruptibleLabel}); err != nil {
 			return err.Error()
 		}
 		var labelled []string
+		declared := corev1.Taint{Key: "spare", Value: "only", Effect: corev1.TaintEffectNoSchedule}
 		for _, node := range nodes.Items {
 			labelled = append(labelled, instanceOf(node))
+			if node.Labels["node.cluster.x-k8s.io/pool"] != pool || !slices.Contains(node.Spec.Taints, declared) {
+				return fmt.Sprintf("%s has the labels %v and the taints %v", node.Name, node.Labels, node.Spec.Taints)
+			}
 		}
 		if slices.Sort(labelled); !slices.Equal(labelled, spot) {
 			return fmt.Sprintf("%v are labelled, and the spot instances are %v", labelled, spot)

@@ -24,15 +24,18 @@ var ErrCannotEdit = errors.New("cannot edit this file without rewriting it")
 // Path is the path from the top of a document to a value. A string is a field, an int is the index of an item.
 type Path []any
 
-// ParsePath parses a path: "a[0].b" is the field a, the item 0 and the field b.
+// ParsePath parses a path: "a[0].b" is the field a, the item 0 and the field b. As in Helm's --set, a backslash takes away the meaning of the
+// character after it: "labels.example\.com/a" is the field labels and the field example.com/a.
 func ParsePath(text string) (Path, error) {
 	var path Path
-	for part := range strings.SplitSeq(text, ".") {
-		name, indexes, _ := strings.Cut(part, "[")
-		if name == "" {
+	for rest, more := text, true; more; {
+		var part string
+		part, rest, more = cutField(rest, ".")
+		field, indexes, _ := cutField(part, "[")
+		if field == "" {
 			return nil, fmt.Errorf("path %q has an empty field", text)
 		}
-		path = append(path, name)
+		path = append(path, escapes.Replace(field))
 		for indexes != "" {
 			index, more, ok := strings.Cut(indexes, "]")
 			i, err := strconv.Atoi(index)
@@ -43,6 +46,22 @@ func ParsePath(text string) (Path, error) {
 		}
 	}
 	return path, nil
+}
+
+// escapes takes the backslashes of a path away.
+var escapes = strings.NewReplacer(`\\`, `\`, `\.`, ".", `\[`, "[")
+
+// cutField cuts text at the first separator that has no backslash before it.
+func cutField(text, separator string) (before, after string, found bool) {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == separator[0]:
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
 }
 
 // String returns the path in the form that ParsePath reads.
@@ -56,7 +75,7 @@ func (p Path) String() string {
 			if i > 0 {
 				b.WriteByte('.')
 			}
-			b.WriteString(s)
+			b.WriteString(strings.NewReplacer(`\`, `\\`, ".", `\.`, "[", `\[`).Replace(s))
 		}
 	}
 	return b.String()

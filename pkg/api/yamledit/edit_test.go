@@ -3,6 +3,7 @@ package yamledit
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -260,6 +261,25 @@ func TestParseScreens(t *testing.T) {
 	} {
 		if _, err := Parse([]byte(src)); err == nil {
 			t.Errorf("%s: want an error", name)
+		}
+	}
+}
+
+func TestPath(t *testing.T) {
+	for text, want := range map[string]Path{
+		"a[0].b":                   {"a", 0, "b"},
+		`labels.example\.com/a`:    {"labels", "example.com/a"},
+		`a.b\[0][1]`:               {"a", "b[0]", 1},
+		`a\\.b`:                    {`a\`, "b"},
+		`p[1].l.n\.x-k8s\.io/t[0]`: {"p", 1, "l", "n.x-k8s.io/t", 0},
+	} {
+		if got, err := ParsePath(text); err != nil || !slices.Equal(got, want) || got.String() != text {
+			t.Errorf("%s: %#v, %v, back: %s", text, got, err, got)
+		}
+	}
+	for _, text := range []string{"", ".a", "a..b", "a[x]", "a[0", "a[0]b", "a[-1]", "[0]"} {
+		if got, err := ParsePath(text); err == nil {
+			t.Errorf("%q: %#v", text, got)
 		}
 	}
 }

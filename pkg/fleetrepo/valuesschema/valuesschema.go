@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -150,7 +153,7 @@ func refused(schema *jsonschema.Schema, values []byte) (*Refusal, error) {
 		return nil, err
 	}
 	if failed, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(plain)); ok {
-		return refusalOf(failed), nil
+		return refusalOf(failed, plain), nil
 	}
 	return nil, nil
 }
@@ -160,6 +163,8 @@ type Refusal struct {
 	Location []string
 	// Unknown are fields that the schema does not have. Missing are required fields.
 	Unknown, Missing []string
+	// Name is a field that the schema does not allow because of its name; "" if it is not that.
+	Name string
 	// Choice says that the schema wants one of several things. Each cause says why the value is not one of them. Not
 	// says what the value must not be.
 	Choice, Not bool
@@ -168,9 +173,12 @@ type Refusal struct {
 	Causes []Refusal
 }
 
-func refusalOf(e *jsonschema.ValidationError) *Refusal {
+func refusalOf(e *jsonschema.ValidationError, values any) *Refusal {
 	r := &Refusal{Location: e.InstanceLocation}
 	switch k := e.ErrorKind.(type) {
+	case *kind.PropertyNames:
+		r.Name, r.Location = k.Property, named(values, e.InstanceLocation, k.Property)
+		return r
 	case *kind.AdditionalProperties:
 		r.Unknown = k.Properties
 	case *kind.Required:
@@ -181,10 +189,42 @@ func refusalOf(e *jsonschema.ValidationError) *Refusal {
 		r.Not = true
 	}
 	for _, cause := range e.Causes {
-		r.Causes = append(r.Causes, *refusalOf(cause))
+		r.Causes = append(r.Causes, *refusalOf(cause, values))
 	}
 	if len(r.Causes) == 0 {
 		r.Said = e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 	}
 	return r
+}
+
+// named returns where in values a field of this name is. For the name of a field, the library gives a location that it writes over while it
+// goes on: only its length holds. So the location is taken if it has such a field, and otherwise the first one as deep that has.
+func named(values any, location []string, name string) []string {
+	var found [][]string
+	var walk func(value any, at []string)
+	walk = func(value any, at []string) {
+		fields, isObject := value.(map[string]any)
+		if len(at) == len(location) {
+			if _, has := fields[name]; has {
+				found = append(found, slices.Clone(at))
+			}
+			return
+		}
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			walk(fields[field], append(at, field))
+		}
+		if items, isList := value.([]any); isList && !isObject {
+			for i, item := range items {
+				walk(item, append(at, strconv.Itoa(i)))
+			}
+		}
+	}
+	walk(values, nil)
+	if i := slices.IndexFunc(found, func(at []string) bool { return slices.Equal(at, location) }); i >= 0 {
+		return found[i]
+	}
+	if len(found) > 0 {
+		return found[0]
+	}
+	return slices.Clone(location)
 }

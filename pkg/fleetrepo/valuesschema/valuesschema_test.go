@@ -63,3 +63,32 @@ func TestSlowSchema(t *testing.T) {
 		})
 	}
 }
+
+// A name that a schema does not allow is told with its place, whatever the library has looked at since.
+func TestNames(t *testing.T) {
+	schema := map[string]any{"properties": map[string]any{"pools": map[string]any{"items": map[string]any{"properties": map[string]any{
+		"labels": map[string]any{"propertyNames": map[string]any{"pattern": "^node/"}, "additionalProperties": map[string]any{"type": "string"}},
+		"taints": map[string]any{"items": map[string]any{"type": "object"}},
+	}}}}}
+	pool := func(label string) any {
+		return map[string]any{
+			"labels": map[string]any{label: "x"}, "taints": []any{map[string]any{"key": "a"}}, "name": "a", "size": map[string]any{"a": "b"},
+		}
+	}
+	compiled, err := new(Schemas).Compile(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // the order in which the library looks differs
+		refusal, err := compiled.Judge(map[string]any{"pools": []any{pool("node/a"), pool("team"), pool("node/b")}})
+		if err != nil || refusal == nil {
+			t.Fatalf("%+v, %v", refusal, err)
+		}
+		for refusal.Name == "" && len(refusal.Causes) > 0 {
+			refusal = &refusal.Causes[0]
+		}
+		if at := strings.Join(refusal.Location, "/"); refusal.Name != "team" || at != "pools/1/labels" {
+			t.Fatalf("%q at %s", refusal.Name, at)
+		}
+	}
+}
