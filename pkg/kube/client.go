@@ -70,8 +70,8 @@ type Options struct {
 	UserAgent string
 	// Timeout of a single request. It does not apply to watches. Default: 30s.
 	Timeout time.Duration
-	// MostBytes bounds a single answer, because an answer of an untrusted API server could fill the memory. It does not apply to watches.
-	// Default: 1 GiB.
+	// MostBytes bounds a single answer, because an answer of an untrusted API server could fill the memory. In a list, each object counts as
+	// 512 bytes at least. MostBytes does not apply to watches. Default: 1 GiB.
 	MostBytes int
 	// AddToScheme registers more types that the client decodes into Go structs. Every other type works as unstructured.
 	AddToScheme []func(*runtime.Scheme) error

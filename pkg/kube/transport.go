@@ -32,8 +32,10 @@ func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTr
 	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout, most: int64(most)}
 }
 
-// takenKey is the key of the bytes that the pages of a list have taken, in the context of their requests.
+// takenKey is the key of what the pages of a list have taken, in the context of their requests.
 type takenKey struct{}
+
+type taken struct{ bytes, objects atomic.Int64 }
 
 // leastPage is how many bytes a page takes of the limit at least. A full page of an honest list is larger. So an endless list of small
 // pages ends too.
@@ -41,7 +43,7 @@ const leastPage = 64 << 10
 
 // inPages returns a context for the requests for all pages of one list. Together, the pages have the limit of one answer.
 func inPages(ctx context.Context) context.Context {
-	return context.WithValue(ctx, takenKey{}, &atomic.Int64{})
+	return context.WithValue(ctx, takenKey{}, &taken{})
 }
 
 // page is the body of one page of a list.
@@ -168,10 +170,14 @@ func (r *roundTimeout) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.answered.Store(time.Now().UnixNano())
-	if taken, ok := req.Context().Value(takenKey{}).(*atomic.Int64); ok {
-		taken.Add(leastPage)
-		resp.Body = &page{resp.Body, taken, r.most}
+	pages, inPages := req.Context().Value(takenKey{}).(*taken)
+	if inPages {
+		pages.bytes.Add(leastPage)
+		resp.Body = &page{resp.Body, &pages.bytes, r.most}
+	} else {
+		pages = &taken{}
 	}
+	resp.Body = boundObjects(resp.Body, resp.Header.Get("Content-Type"), &pages.objects, r.most)
 	resp.Body = &cancelOnClose{
 		ReadCloser: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: func() { cancel(); answered() }, ended: note,
 	}

@@ -19,6 +19,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // run lets kustomize build the files.
@@ -247,6 +248,9 @@ func (p *positions) find(file, kind, name string) Source {
 	return best
 }
 
+// mostTold is the length of an error of kustomize, in bytes, from which on its middle is left out.
+const mostTold = 4000
+
 // buildFinding is the finding about an error of kustomize. It points at the folder, or at the file if only one file was built.
 func buildFinding(r *repo, dir string, names []string, err error) diag.Finding {
 	file := r.kustomizationFile(dir)
@@ -257,6 +261,9 @@ func buildFinding(r *repo, dir string, names []string, err error) diag.Finding {
 		file = names[0]
 	}
 	text := strings.ReplaceAll(err.Error(), "'/"+dir+"'", dir)
+	if len(text) > mostTold { // kustomize repeats the whole text of a patch before it says what is wrong with it
+		text = plain.Clip(text, mostTold/2) + strings.ToValidUTF8(text[len(text)-mostTold/2:], "")
+	}
 	return diag.Finding{Severity: diag.SeverityError, Rule: RuleKustomize, File: file, Summary: "kustomize cannot build this: " + text}
 }
 

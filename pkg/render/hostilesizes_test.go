@@ -31,6 +31,22 @@ var hostileSizes = []hostileRepo{
 		name: "crds that go deep", files: base("resources: [a.yaml]\ncrds: [c.yaml]\n", "a.yaml", goodObject, "c.yaml", apiTypes(2000, 1)),
 		rule: render.RuleKustomize, at: "base/kustomization.yaml:2:8", says: "more than 100 deep",
 	},
+	{name: "a label that is deep", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{path: "+deepPath("/")+
+		", create: true}]}]\n", "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:2", says: "more than 100 fields"},
+	{name: "a label that is deep, in other letters", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{PATH: "+
+		deepPath("/")+", \"cr\\u0065ate\": true}]}]\n", "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:2",
+		says: "more than 100 fields"},
+	{name: "a replacement that is deep", files: base("resources: [a.yaml]\nreplacements: [{source: {kind: Namespace}, targets: [{select: "+
+		"{kind: Namespace}, fieldPaths: ["+deepPath(".")+"], options: {create: true}}]}]\n", "a.yaml", goodObject),
+		rule: render.RuleScreen, at: "base/kustomization.yaml:2", says: "more than 100 fields"},
+	{name: "a transformer that is deep", files: base("resources: [a.yaml]\ntransformers: [t.yaml]\n", "a.yaml", goodObject, "t.yaml",
+		builtin("LabelTransformer", "labels: {a: b}\nfieldSpecs: [{path: "+deepPath("/")+", create: true}]")),
+		rule: render.RuleScreen, at: "base/t.yaml:5", says: "more than 100 fields"},
+	{name: "a configuration that is deep", files: base("resources: [a.yaml]\ncommonLabels: {a: b}\nconfigurations: [c.yaml]\n", "a.yaml",
+		goodObject, "c.yaml", "commonLabels: [{path: "+deepPath("/")+", create: true}]\n"),
+		rule: render.RuleScreen, at: "base/c.yaml:1", says: "more than 100 fields"},
+	{name: "a path that is as deep as objects are", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{path: metadata/"+
+		"annotations/a, create: true}]}]\n", "a.yaml", goodObject)},
 	{name: "an object that is deep", files: base("resources: [a.yaml]\n", "a.yaml",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"+deep), rule: render.RuleScreen, at: "base/a.yaml:4", says: "nested too deep"},
 	{name: "an object that is deep, in JSON", files: base("resources: [a.txt]\n", "a.txt",
@@ -109,3 +125,6 @@ func apiTypes(n, several int) string {
 	}
 	return b.String()
 }
+
+// deepPath is a path of fields that are 2,001 levels deep.
+func deepPath(separator string) string { return strings.Repeat("a"+separator, 2000) + "a" }
