@@ -186,9 +186,9 @@ HANDOVER_KILLS = $(if $(filter file,$(origin KILLS)),300,$(KILLS))
 handover_test = FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" $(GO_TEST) . -trimpath -tags e2e -count=1 -v -timeout 5h -parallel 8
 
 .PHONY: test-handover
-test-handover: ## Kill a hand-over, a restore, a standby and a detachment at their writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
+test-handover: ## Kill a hand-over, a backup, a restore, a standby and a detachment at their writes, run it again or abort it, and look at both sides from outside: KILLS=2000 SEED=
 	$(OFFLINE_BUILD) -only control-plane
-	$(handover_test) -run '^(TestKills|TestKillsInARow|TestFaults|TestTargetLost|TestSourceLost|TestRestore|TestStandby|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo|TestFullDisk|TestJournalLost)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
+	$(handover_test) -run '^(TestKills|TestKillsInARow|TestEveryWrite|TestFaults|TestTargetLost|TestSourceLost|TestRestore|TestStandby|TestFenceOnly|TestDetach|TestTransfer|TestTransferIntoOwnRepo|TestFullDisk|TestJournalLost)$$' $(TESTFLAGS) ./cmd/fleetctl/handover -args -kills $(HANDOVER_KILLS) -seed $(SEED)
 
 .PHONY: test-handover-row
 test-handover-row: ## Kills of hand-overs, restores and transfers, each a few writes after the last: a fourth of the time for as many of them

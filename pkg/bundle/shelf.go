@@ -154,6 +154,9 @@ func (s *Shelf) Delete(ctx context.Context, file string) error {
 	found, err := remote.Head(tag, s.options(ctx)...)
 	if err == nil {
 		err = remote.Delete(s.repository.Digest(found.Digest.String()), s.options(ctx)...)
+		if isStatus(err, http.StatusNotFound) { // a run was killed before it deleted the tag, too
+			err = nil
+		}
 	}
 	if err == nil { // most registries delete a manifest's tags with it, but some keep them
 		if _, left := remote.Head(tag, s.options(ctx)...); left == nil {

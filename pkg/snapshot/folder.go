@@ -55,6 +55,7 @@ func (f *Folder) Save(_ context.Context, id string, sealed []byte) error {
 	if err := atomicfile.MkdirAll(f.dir(), 0o700); err != nil {
 		return diag.Wrap("keep the snapshot "+id, err, hint)
 	}
+	_ = atomicfile.Sweep(f.dir()) // the remains of a run that was killed, which are no reason to take no snapshot
 	return diag.Wrap("keep the snapshot "+id, atomicfile.Write(filepath.Join(f.dir(), id+ending), sealed, 0o600), hint)
 }
 

@@ -93,6 +93,29 @@ func TestComesBackAsItWas(t *testing.T) {
 	}
 }
 
+// The next snapshot removes what a run that was killed left in the folder, and nothing else.
+func TestSweepsWhatAKilledRunLeft(t *testing.T) {
+	place, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(place.dir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".20261001T120000Z-abcdef.snapshot.age.ABCDEFGHIJ.fleetctl-tmp", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(place.dir(), name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Put(t.Context(), place, taken(time.Now()), newKeys(t)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(place.dir())
+	if err != nil || len(entries) != 2 || entries[1].Name() != "notes.txt" {
+		t.Errorf("it has %v, %v", entries, err)
+	}
+}
+
 // Who can write to the place, and has no private key, brings nothing in: not a snapshot of their own, not an old one under a new name, not
 // a file elsewhere.
 func TestHostilePlace(t *testing.T) {

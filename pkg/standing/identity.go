@@ -92,7 +92,7 @@ type Place struct {
 }
 
 // Other returns which cluster has the place according to the fleet repo, if it is another one than the cluster that client reaches, and if
-// nothing tells that the reached cluster takes the place. Otherwise it returns nil.
+// nothing tells that the reached cluster takes the place or has given it away. Otherwise it returns nil.
 func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.ManagementID, error) {
 	there, err := fleetrepo.ReadManagementID(p.Repo, p.Layout)
 	if err != nil || there == nil {
@@ -103,6 +103,10 @@ func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.Manag
 		return nil, err
 	}
 	if follows, err := p.replaces(ctx, client, there); err != nil || follows {
+		return nil, err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil || journal != nil && journal.Whole() && journal.Role == handover.RoleSource && journal.Phase.Committed() {
 		return nil, err
 	}
 	return there, nil
@@ -117,7 +121,12 @@ func (p Place) replaces(ctx context.Context, client *kube.Client, there *fleetre
 		return ended, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)
-	return journal != nil && journal.Whole() && journal.Role == handover.RoleTarget && journal.Phase.Committed(), err
+	if err != nil || journal == nil || !journal.Whole() || journal.Role != handover.RoleTarget || !journal.Phase.Committed() {
+		return false, err
+	}
+	// The journal stays for ever. It tells of the cluster in the fleet repo only if that handed over, not if another one did before. Where
+	// another tool restored the objects, nobody knows whose they were.
+	return journal.Around || journal.Source.UID == there.UID, nil
 }
 
 // secondOne is the error about a cluster that is not the one which the fleet repo names.

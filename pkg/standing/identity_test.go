@@ -97,6 +97,11 @@ func sessionHere(t *testing.T) *session.Session {
 func TestIdentity(t *testing.T) {
 	const uid, other = "1b4e28ba-2fa1-11d2-883f-0016d3cca427", "0b4e28ba-2fa1-11d2-883f-0016d3cca427"
 	target := handover.Journal{FormatVersion: "1", ID: "one", Role: handover.RoleTarget, Phase: handover.PhaseReleased}
+	target.Source.UID = other
+	earlier := target
+	earlier.Source.UID = "a-1"
+	around := target
+	around.Around, around.Source.UID = true, uid // another tool restored the objects: nothing tells whose they were
 	transferred := target
 	transferred.Select = []string{"prod/shop"}
 	before := target
@@ -109,16 +114,18 @@ func TestIdentity(t *testing.T) {
 		nothing      bool // there is nothing to note
 		refused      bool
 	}{
-		"nobody is named":                            {},
-		"this one is named":                          {named: uid, nothing: true},
-		"another one is named":                       {named: other, refused: true},
-		"another one, which has ended":               {named: other, ended: other},
-		"another one, and an earlier one has ended":  {named: other, ended: "a-1", refused: true},
-		"another one, which somebody says is gone":   {named: other, settle: func(s *session.Session) { s.Opts.FormerIsGone = true }},
-		"another one, which a restore takes over":    {named: other, goesOn: true},
-		"another one, which handed over to this one": {named: other, journal: &target},
-		"another one, which handed one cluster over": {named: other, journal: &transferred, refused: true},
-		"another one, which is about to hand over":   {named: other, journal: &before, refused: true},
+		"nobody is named":                                    {},
+		"this one is named":                                  {named: uid, nothing: true},
+		"another one is named":                               {named: other, refused: true},
+		"another one, which has ended":                       {named: other, ended: other},
+		"another one, and an earlier one has ended":          {named: other, ended: "a-1", refused: true},
+		"another one, which somebody says is gone":           {named: other, settle: func(s *session.Session) { s.Opts.FormerIsGone = true }},
+		"another one, which a restore takes over":            {named: other, goesOn: true},
+		"another one, which handed over to this one":         {named: other, journal: &target},
+		"another one, after a third one handed over to this": {named: other, journal: &earlier, refused: true},
+		"another one, whose objects another tool restored":   {named: other, journal: &around},
+		"another one, which handed one cluster over":         {named: other, journal: &transferred, refused: true},
+		"another one, which is about to hand over":           {named: other, journal: &before, refused: true},
 		"another one that this machine has made": {named: other, settle: func(s *session.Session) {
 			if err := s.Cluster.NoteMade(s.Identity(), other); err != nil {
 				t.Error(err)

@@ -71,6 +71,10 @@ func work(ctx context.Context, verb string, args []string) error {
 	switch verb {
 	case transferCommand, abortCommand:
 		return transferAsCommand(ctx, verb == abortCommand)
+	case backupCommand:
+		return backupAsCommand(ctx, options.Source)
+	case pivotCommand:
+		return pivotAsCommand(ctx, options)
 	case detach:
 		options.Target, options.Select = handover.Side{}, []kube.Key{{Namespace: "team-a", Name: "alpha"}}
 		_, err := handover.Detach(ctx, options)

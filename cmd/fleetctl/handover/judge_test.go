@@ -88,6 +88,7 @@ func (j judge) arrived(target snapshot) []string {
 	for i, before := range j.world.sourceBefore {
 		before, after := withoutStored(before), target[i]
 		switch {
+		case j.world.attached[i] != nil: // a pivot has pointed it elsewhere
 		case travels(i) || j.status && isReferenced(i):
 			faults = append(faults, j.compare("at the target", before, withoutMarks(after), i)...)
 		case i.namespace == "flux-system" && after != nil && j.world.targetBefore[i] == nil:

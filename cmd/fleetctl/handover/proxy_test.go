@@ -116,7 +116,12 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if current.away != nil && current.away(p.side.name) {
 		panic(http.ErrAbortHandler)
 	}
-	if !isWrite(r) {
+	p.serve(w, r, current, isWrite(r))
+}
+
+// serve passes a request on, or has the run's fault act on it, if it is a write.
+func (p *proxy) serve(w http.ResponseWriter, r *http.Request, current *run, isWrite bool) {
+	if !isWrite {
 		current.reads.Add(1)
 		p.upstream.ServeHTTP(w, r)
 		return

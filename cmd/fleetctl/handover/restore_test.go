@@ -120,7 +120,7 @@ func TestRestore(t *testing.T) {
 		}
 		return machine
 	}
-	forEach(t, b, "kills of a restore", b.share(everyWrite(writes), max(1, *kills/4)), func(t *testing.T, w *world, k kill) {
+	forEach(t, b, "kills of a restore", b.share(everyWrite(writes), max(1, *kills/5)), func(t *testing.T, w *world, k kill) {
 		ctx := t.Context()
 		w.restore(ctx, t, w.beginning)
 		machine := newHome(t, w)

@@ -93,7 +93,7 @@ func TestTransfer(t *testing.T) {
 		t.Errorf("the rest, afterwards: exit %d\n%s", o.code, o.output)
 	}
 	t.Logf("it takes %d writes, and hands over %d of %d objects", whole.count(), len(went), len(w.sourceBefore))
-	forEach(t, b, "kills of a transfer", b.share(everyWrite(whole.count()), max(1, *kills/4)), func(t *testing.T, w *world, k kill) {
+	forEach(t, b, "kills of a transfer", b.share(everyWrite(whole.count()), max(1, *kills/5)), func(t *testing.T, w *world, k kill) {
 		ctx := t.Context()
 		machine := w.restore(ctx, t, w.beginning)
 		if _, struck := b.killed(ctx, t, w, transfer, machine, k); !struck {

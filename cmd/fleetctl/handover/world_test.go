@@ -19,8 +19,11 @@ import (
 
 // world is two management clusters with a proxy before each, and their objects at the beginning.
 type world struct {
-	source, target             *side
-	sourceProxy, targetProxy   *proxy
+	source, target           *side
+	sourceProxy, targetProxy *proxy
+	gates                    []*gate
+	// attached are objects of the target's Flux as a pivot leaves them, if these differ from the source's.
+	attached                   snapshot
 	sourceBefore, targetBefore snapshot
 	beginning                  moment
 }
@@ -113,6 +116,10 @@ const (
 	// transferCommand is all of `fleetctl cluster transfer`, with fleet repos and this machine's state, and abortCommand is it with --abort.
 	transferCommand = "transfer-command"
 	abortCommand    = "abort-command"
+	// backupCommand is all of `fleetctl backup`.
+	backupCommand = "backup-command"
+	// pivotCommand is what a pivot does with Flux and the fleet repo, too.
+	pivotCommand = "pivot-command"
 )
 
 // program is the tested program. It hands over or aborts, with the kubeconfigs of both sides, and keeps its state in home.
@@ -131,8 +138,8 @@ type outcome struct {
 	took   time.Duration
 }
 
-// execute runs the program with the fault that judge is, to its end or its death. It returns when no write of it is under way any more.
-func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, machine string, r *run) outcome {
+// prepare returns the command that is one run of the program.
+func (w *world) prepare(ctx context.Context, t testing.TB, p program, verb, machine string, r *run) *exec.Cmd {
 	t.Helper()
 	files := map[string][]byte{"source.kubeconfig": w.sourceProxy.kubeconfig, "target.kubeconfig": w.targetProxy.kubeconfig}
 	dir := newMachine(t)
@@ -141,9 +148,20 @@ func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, mach
 			t.Fatal(err)
 		}
 	}
+	w.sourceProxy.run.Store(r)
+	w.targetProxy.run.Store(r)
+	for _, g := range w.gates {
+		g.run.Store(r)
+	}
+	return p.command(ctx, verb, filepath.Join(dir, "source.kubeconfig"), filepath.Join(dir, "target.kubeconfig"), machine)
+}
+
+// execute runs the program with the fault that judge is, to its end or its death. It returns when no write of it is under way any more.
+func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, machine string, r *run) outcome {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
-	cmd := p.command(ctx, verb, filepath.Join(dir, "source.kubeconfig"), filepath.Join(dir, "target.kubeconfig"), machine)
+	cmd := w.prepare(ctx, t, p, verb, machine, r)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// Stock clusterctl is several programs, one after the other.
@@ -165,8 +183,6 @@ func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, mach
 			t.Errorf("fill the disk of %s: %v", p.name, err)
 		}
 	}
-	w.sourceProxy.run.Store(r)
-	w.targetProxy.run.Store(r)
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
