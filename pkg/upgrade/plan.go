@@ -64,17 +64,22 @@ type Plan struct {
 // releasesErr is the error about unread releases of the components that are of interest.
 func (p *Plan) releasesErr(of func(*Component) bool) error {
 	var names []string
-	var first error
-	for _, u := range p.unread {
-		if of(u.component) {
-			names, first = append(names, u.component.title()), cmp.Or(first, u.err)
+	var first *unread
+	for i := range p.unread {
+		u := &p.unread[i]
+		if !of(u.component) {
+			continue
+		}
+		names = append(names, u.component.title())
+		if first == nil || first.component.Type == TypeFeature && u.component.Type != TypeFeature { // a chart's error speaks of one chart
+			first = u
 		}
 	}
 	if first == nil {
 		return nil
 	}
 	slices.Sort(names)
-	return diag.Wrap("find out the releases of "+strings.Join(slices.Compact(names), ", "), first, diag.Hint(first))
+	return diag.Wrap("find out the releases of "+strings.Join(slices.Compact(names), ", "), first.err, diag.Hint(first.err))
 }
 
 // unread is a component whose releases could not be read, and the reason.

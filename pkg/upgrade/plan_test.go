@@ -44,8 +44,8 @@ func TestNoteSkew(t *testing.T) {
 
 // Whoever asks why a plan is not whole gets the same answer, however often.
 func TestPlanSaysWhatItCouldNotLookUp(t *testing.T) {
-	p := &Plan{}
-	for _, c := range []Component{{Name: "kubeadm"}, {Name: "docker"}, {Name: "kubeadm"}, {Name: "docker", Type: TypeFeature}} {
+	p := &Plan{unread: []unread{{&Component{Name: "docker", Type: TypeFeature}, errors.New("no registry")}}}
+	for _, c := range []Component{{Name: "kubeadm"}, {Name: "docker"}, {Name: "kubeadm"}} {
 		p.unread = append(p.unread, unread{&c, errors.New("no network")})
 	}
 	const want = "find out the releases of docker, feature docker, kubeadm: no network"
