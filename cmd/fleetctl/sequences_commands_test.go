@@ -78,6 +78,7 @@ func (s *sequence) command() []string {
 		func() []string { return s.onNetwork(n, number) },
 		func() []string { return s.onTenant(n, tenant) },
 		func() []string { return s.onManagement(n) },
+		func() []string { return s.onSecret(env, cluster, feature) },
 		func() []string { return s.onRepo(strings.Fields(s.git("rev-list", "--max-count", "3", "HEAD"))) },
 	}
 	return families[s.IntN(len(families))]()
@@ -278,6 +279,31 @@ func (s *sequence) onManagement(n names) []string {
 	}
 }
 
+// onSecret is about secrets. The same command encrypts to other bytes each time, so undo compares with the bytes that were there.
+func (s *sequence) onSecret(env, cluster, feature string) []string {
+	folder := filepath.Join(s.dir, "providers", "docker", "v1")
+	file := s.one(
+		filepath.Join(folder, "clusters", env, "common", "sync", "registry.sops.yaml"),
+		filepath.Join(folder, "clusters", env, "common", "namespaced", "registry.sops.yaml"),
+		filepath.Join(folder, "clusters", env, cluster, "namespaced", "registry.sops.yaml"),
+		filepath.Join(folder, "mgmt", "registry.sops.yaml"),
+		filepath.Join(s.dir, "features", feature, "namespaced", "registry.sops.yaml"),
+		filepath.Join(s.dir, "tenants", "shop", "base", "registry.sops.yaml"),
+	)
+	switch s.IntN(6) {
+	case 0, 1, 2:
+		return []string{
+			"secret", "encrypt", file, "--from-literal", "password=" + fmt.Sprint(s.IntN(6)), "--namespace", s.one("flux-system", "shop"),
+		}
+	case 3:
+		return []string{"secret", "encrypt", file}
+	case 4:
+		return []string{"secret", "rotate", "--new-key", "--offline"}
+	default:
+		return append([]string{"secret", "rotate"}, s.args(nil, []string{file})...)
+	}
+}
+
 // onRepo is about the repo itself, which has these commits.
 func (s *sequence) onRepo(commits []string) []string {
 	switch s.IntN(5) {
@@ -323,8 +349,6 @@ var notInSequences = map[string]string{
 	"cluster transfer": "it asks two management clusters",
 	"lock":             "it reads releases, which needs a network",
 	"secret edit":      "it opens an editor",
-	"secret encrypt":   "what it writes differs each time, and the fleets of sequences have no age key",
-	"secret rotate":    "what it writes differs each time, and the fleets of sequences have no age key",
 	"upgrade plan":     "it reads releases, which needs a network",
 }
 
@@ -340,6 +364,7 @@ func TestSequencesHaveAllCommands(t *testing.T) {
 		for _, args := range [][]string{
 			s.onEnvironment(n, "dev"), s.onCluster(n, "c1", "dev"), s.onPool("c1", "extra", "1"), s.onFeature(n, "logs"), s.onChannel(n),
 			s.onNetwork(n, "1"), s.onTenant(n, "shop"), s.onManagement(n), s.onRepo(nil),
+			s.onSecret("dev", "c1", "logs"),
 		} {
 			run[args[0]], run[args[0]+" "+args[1]] = true, true
 		}

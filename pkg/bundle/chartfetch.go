@@ -101,9 +101,16 @@ func (b *Bundle) Chart(ref ChartRef) (_ *Chart, err error) {
 	return nil, err
 }
 
-// fetchFromRepository fetches a chart as `helm pull --repo` does. The chart must have the checksum in the repository's index.
-func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
-	base, err := url.Parse(strings.TrimSuffix(ref.URL, "/") + "/")
+// indexed is a version of a chart in the index of a repository.
+type indexed struct {
+	Version string   `yaml:"version"`
+	URLs    []string `yaml:"urls"`
+	Digest  string   `yaml:"digest"`
+}
+
+// indexedCharts returns all versions of a chart in the index of its repository. It is an error if there is none.
+func indexedCharts(ctx context.Context, ref ChartRef) ([]indexed, error) {
+	base, err := ref.repository()
 	if err != nil {
 		return nil, err
 	}
@@ -115,16 +122,32 @@ func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 		return nil, err
 	}
 	var index struct {
-		Entries map[string][]struct {
-			Version string   `yaml:"version"`
-			URLs    []string `yaml:"urls"`
-			Digest  string   `yaml:"digest"`
-		} `yaml:"entries"`
+		Entries map[string][]indexed `yaml:"entries"`
 	}
 	if err := yaml.Unmarshal(raw, &index); err != nil {
 		return nil, fmt.Errorf("read the index of the repository: %w", err)
 	}
-	versions := index.Entries[ref.Name]
+	if len(index.Entries[ref.Name]) == 0 {
+		return nil, fmt.Errorf("the repository has no chart %s", ref.Name)
+	}
+	return index.Entries[ref.Name], nil
+}
+
+// repository is the URL of the chart's repository.
+func (r ChartRef) repository() (*url.URL, error) {
+	return url.Parse(strings.TrimSuffix(r.URL, "/") + "/")
+}
+
+// fetchFromRepository fetches a chart as `helm pull --repo` does. The chart must have the checksum in the repository's index.
+func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
+	base, err := ref.repository()
+	if err != nil {
+		return nil, err
+	}
+	versions, err := indexedCharts(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
 	plain := strings.TrimPrefix(ref.Version, "v")
 	for _, v := range versions {
 		if strings.TrimPrefix(v.Version, "v") != plain || len(v.URLs) == 0 {
@@ -140,9 +163,6 @@ func fetchFromRepository(ctx context.Context, ref ChartRef) ([]byte, error) {
 			err = fmt.Errorf("%s does not have the checksum of the index", sameorigin.Display(at.String()))
 		}
 		return archive, err
-	}
-	if len(versions) == 0 {
-		return nil, fmt.Errorf("the repository has no chart %s", ref.Name)
 	}
 	return nil, fmt.Errorf("the repository has no version %s of the chart %s", ref.Version, ref.Name)
 }

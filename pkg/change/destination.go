@@ -128,7 +128,7 @@ func (o Options) compare(ctx context.Context, m *made) error {
 	m.edit.Changes.Forget(m.left...)
 	names := plain.Names(m.left, 5)
 	if err := o.judgeRepo(ctx, m.repo, m.edit); err != nil {
-		return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
+		return diag.Errorf("first commit the files that the change needs ("+names+"), or leave --commit, --push and --pr out",
 			"the change needs files that are not committed, with other content than it would write: %w", err)
 	}
 	m.edit.Notes = append(m.edit.Notes, "It needs files that are not committed yet: commit them, too ("+names+").")
@@ -223,7 +223,7 @@ func (o Options) needsUncommitted(ctx context.Context, git *gitrepo.Repo, root, 
 	if len(dirty) > most {
 		names += ", …"
 	}
-	return diag.Errorf("first commit the files that the change needs, or leave --commit, --push and --pr out: "+names,
+	return diag.Errorf("first commit the files that the change needs ("+names+"), or leave --commit, --push and --pr out",
 		"%w: the change starts from committed files, and needs a file that is not committed", why)
 }
 

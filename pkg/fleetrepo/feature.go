@@ -264,12 +264,12 @@ func environmentsOf(targets []scaffold.FeatureTarget) []string {
 
 // targets returns the targets that the options name, and a description of them.
 func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarget, string, error) {
-	names, err := r.folders(layout.FeaturesDir)
+	features, err := r.folders(layout.FeaturesDir)
 	if err != nil {
 		return nil, "", err
 	}
 	if !r.exists(layout.FeaturesDir+"/"+name) || name == "" {
-		return nil, "", diag.Unknown("feature", name, names, "`fleetctl feature add "+name+"` makes one")
+		return nil, "", diag.Unknown("feature", name, features, "`fleetctl feature add "+name+"` makes one")
 	}
 	var all []scaffold.FeatureTarget
 	if opts.Management {
@@ -279,15 +279,18 @@ func (r *Repo) targets(name string, opts FeatureOptions) ([]scaffold.FeatureTarg
 		}
 		return r.managementTargets(opts.ManagementCluster)
 	}
+	var names []string
 	for _, cluster := range opts.Clusters {
 		c, err := r.find(cluster)
 		if err != nil {
 			return nil, "", err
 		}
-		all = append(all, scaffold.FeatureTarget{Layout: c.at, Environment: c.Environment, Cluster: c.Name})
+		if t := (scaffold.FeatureTarget{Layout: c.at, Environment: c.Environment, Cluster: c.Name}); !slices.Contains(all, t) {
+			all, names = append(all, t), append(names, cluster) // people repeat names in flags, also as dev/shop
+		}
 	}
 	if len(opts.Clusters) > 0 && len(opts.Environments) == 0 {
-		return all, "cluster " + strings.Join(opts.Clusters, ", "), nil
+		return all, "cluster " + strings.Join(names, ", "), nil
 	}
 	if len(opts.Clusters) > 0 {
 		return nil, "", diag.Usage("make separate changes", "a feature is enabled for environments or for clusters, not both at once")

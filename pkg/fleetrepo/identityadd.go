@@ -23,7 +23,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		return nil, err
 	}
 	if len(o.Environments) > 0 {
-		if _, err := r.chosen(o.Environments); err != nil {
+		if o.Environments, err = r.chosen(o.Environments); err != nil {
 			return nil, err
 		}
 	}

@@ -49,6 +49,15 @@ func (r *Repo) Lock(read *v1alpha1.Lock, notes ...string) (*Edit, error) {
 // names, and leaves everything else as it is.
 func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error) {
 	e := &Edit{Summary: "Lock what the fleet installs"}
+	lock, err := r.relocked(read, files)
+	if err != nil {
+		return nil, err
+	}
+	return e, r.writeLock(e, lock)
+}
+
+// relocked is the lock that Relock writes.
+func (r *Repo) relocked(read *v1alpha1.Lock, files []manifest.File) (*v1alpha1.Lock, error) {
 	old, err := r.readLock()
 	if err != nil {
 		return nil, err
@@ -75,10 +84,8 @@ func (r *Repo) Relock(read *v1alpha1.Lock, files []manifest.File) (*Edit, error)
 	if lock.Features, err = r.lockedFeatures(old); err != nil {
 		return nil, err
 	}
-	if lock.Charts, err = r.lockedCharts(old, files); err != nil {
-		return nil, err
-	}
-	return e, r.writeLock(e, lock)
+	lock.Charts, err = r.lockedCharts(old, files)
+	return lock, err
 }
 
 // relockImages merges the images that were read into the images of a lock. A digest from a registry replaces one from a bundle. Other

@@ -105,6 +105,7 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 		return nil, diag.Errorf("add it to spec.flux.components in "+v1alpha1.FileName+", and run `fleetctl init`",
 			"Flux runs without %s, which sends notifications", notifier)
 	}
+	n.Environments, n.ManagementClusters = once(n.Environments), once(n.ManagementClusters)
 	for _, name := range n.Environments {
 		if names := r.EnvironmentNames(); !slices.Contains(names, name) {
 			return nil, unknownEnvironment(name, names)

@@ -206,3 +206,14 @@ func sortedSet(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// once returns names in their order, each of them once: people repeat names in flags.
+func once(names []string) []string {
+	var out []string
+	for _, name := range names {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -167,7 +167,7 @@ func (r *Repo) chosen(given []string) ([]string, error) {
 			return nil, unknownEnvironment(name, known)
 		}
 	}
-	return given, nil
+	return once(given), nil
 }
 
 // RemoveTenant removes a tenant from environments, or from all. With its last environment, it removes the tenant's

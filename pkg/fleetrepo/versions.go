@@ -2,12 +2,15 @@ package fleetrepo
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // Version is a version to write into fleet.yaml.
@@ -19,29 +22,81 @@ type Version struct {
 }
 
 // SetVersions writes versions of a management cluster's components ("" stands for the only management cluster) into
-// fleet.yaml. Then it calls read with the changed fleet, and writes the result into fleet.lock. Flux's version is that
-// of all management clusters. If all versions are set already, the edit changes nothing.
+// fleet.yaml, and those of features' charts into the features' files. It calls read with the changed fleet, and writes
+// the result and the digests of the charts into fleet.lock. Flux's version is that of all management clusters. If all
+// versions are set already, the edit changes nothing.
 func (r *Repo) SetVersions(
 	cluster string,
 	versions []Version,
+	charts []v1alpha1.LockedFeature,
 	read func(*v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, _ error),
 ) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
 		return nil, err
 	}
-	src, err := r.read(v1alpha1.FileName)
+	e := &Edit{Summary: "Upgrade " + m.Name, AsWanted: "the fleet repo has the newest versions that fit"}
+	if len(versions) == 0 && len(charts) == 0 {
+		return e, nil
+	}
+	fleet, what, err := r.setVersions(e, m, versions)
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{Summary: "Upgrade " + m.Name, AsWanted: "fleet.yaml has the newest versions that fit"}
-	if len(versions) == 0 {
+	moved, named := r.moveFeatureCharts(e, charts)
+	if what = append(what, named...); len(what) == 0 {
 		return e, nil
 	}
-	var what []string
+	e.Summary = "Upgrade to " + strings.Join(what, ", ")
+	if len(versions) > 0 {
+		e.Summary = fmt.Sprintf("Upgrade %s to %s", m.Name, strings.Join(what, ", "))
+	}
+	lock, err := r.readLock()
+	if err != nil {
+		return nil, err
+	}
+	if len(versions) > 0 || !r.exists(v1alpha1.LockFileName) {
+		locked, notes, err := read(fleet)
+		if err != nil {
+			return nil, err
+		}
+		// Whether the locked entries are still the same is a question for `fleetctl lock` and init.
+		known := lock
+		locked.Images = slices.DeleteFunc(locked.Images, func(image v1alpha1.LockedImage) bool { return known.FindImage(image.Name) != nil })
+		if lock, err = New(r.Dir, fleet).relocked(locked, nil); err != nil {
+			return nil, err
+		}
+		e.Notes = append(e.Notes, notes...)
+	}
+	for _, chart := range moved {
+		lock.Features = slices.DeleteFunc(lock.Features, func(f v1alpha1.LockedFeature) bool { return f.Name == chart.Name })
+	}
+	lock.Features = append(lock.Features, moved...)
+	if err := r.writeLock(e, lock); err != nil {
+		return nil, err
+	}
+	if len(versions) > 0 {
+		e.Notes = append(e.Notes,
+			"Read the releases' notes before it is merged. `fleetctl upgrade apply` brings the management cluster to these versions.")
+	}
+	if len(moved) > 0 {
+		e.Notes = append(e.Notes, "Flux brings the charts to the clusters that have these features as soon as Git has the change.")
+	}
+	return e, nil
+}
+
+// setVersions writes versions into fleet.yaml, and returns the changed fleet and what a summary says of them.
+func (r *Repo) setVersions(e *Edit, m *v1alpha1.ManagementCluster, versions []Version) (_ *v1alpha1.Fleet, what []string, _ error) {
+	if len(versions) == 0 {
+		return r.Fleet, nil, nil
+	}
+	src, err := r.read(v1alpha1.FileName)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, v := range versions {
 		if src, err = setVersion(src, m, v); err != nil {
-			return nil, diag.Wrap("change "+v1alpha1.FileName, err, "")
+			return nil, nil, diag.Wrap("change "+v1alpha1.FileName, err, "")
 		}
 		name := v.Name
 		if name == "" {
@@ -51,31 +106,30 @@ func (r *Repo) SetVersions(
 			what = append(what, text)
 		}
 	}
-	fleet, err := v1alpha1.Decode(v1alpha1.FileName, src)
-	if err != nil {
-		return nil, err
-	}
-	locked, notes, err := read(fleet)
-	if err != nil {
-		return nil, err
-	}
-	e.Summary = fmt.Sprintf("Upgrade %s to %s", m.Name, strings.Join(what, ", "))
 	e.Changes.Write(manifest.File{Path: v1alpha1.FileName, Content: src})
-	known, err := r.readLock()
-	if err != nil {
-		return nil, err
+	fleet, err := v1alpha1.Decode(v1alpha1.FileName, src)
+	return fleet, what, err
+}
+
+// moveFeatureCharts changes features to other versions of their charts. A feature whose files are not as fleetctl writes them stays as it
+// is, with a note.
+func (r *Repo) moveFeatureCharts(e *Edit, charts []v1alpha1.LockedFeature) (moved []v1alpha1.LockedFeature, what []string) {
+	for _, chart := range charts {
+		c := scaffold.FeatureChart{URL: chart.Chart, Version: strings.ReplaceAll(chart.Version, "_", "+")}
+		files, err := scaffold.FeatureChartFiles(chart.Name, c)
+		var edit *Edit
+		if err == nil {
+			edit, err = r.moveFeatureChart(chart.Name, c, files)
+		}
+		if err != nil {
+			e.Notes = append(e.Notes, fmt.Sprintf("The chart of feature %s stays as it is, though there is %s: %v. Write the version into %s "+
+				"in an editor.", chart.Name, chart.Version, err, path.Join(layout.FeaturesDir, chart.Name)))
+			continue
+		}
+		e.Changes.Write(edit.Changes.Files()...)
+		moved, what = append(moved, chart), append(what, fmt.Sprintf("feature %s %s", chart.Name, chart.Version))
 	}
-	// Whether the locked entries are still the same is a question for `fleetctl lock` and init.
-	locked.Images = slices.DeleteFunc(locked.Images, func(image v1alpha1.LockedImage) bool { return known.FindImage(image.Name) != nil })
-	lock, err := New(r.Dir, fleet).Relock(locked, nil)
-	if err != nil {
-		return nil, err
-	}
-	e.Changes.Write(lock.Changes.Files()...)
-	e.Notes = append(e.Notes, notes...)
-	e.Notes = append(e.Notes,
-		"Read the releases' notes before it is merged. `fleetctl upgrade apply` brings the management cluster to these versions.")
-	return e, nil
+	return moved, what
 }
 
 func setVersion(src []byte, m *v1alpha1.ManagementCluster, v Version) ([]byte, error) {

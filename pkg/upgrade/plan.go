@@ -37,6 +37,8 @@ const (
 	TypeCertManager = "cert-manager"
 	TypeFlux        = "flux"
 	TypeKubernetes  = "kubernetes"
+	// TypeFeature is the type of a feature from a Helm chart, which Flux upgrades as soon as its version in Git changes.
+	TypeFeature = "feature"
 )
 
 // Plan has the installed, the declared and the available versions of a management cluster.
@@ -54,63 +56,36 @@ type Plan struct {
 	Unknown []string `json:"unknown"`
 
 	clusterErr error
-	// unread are the components whose releases could not be read, with the reason of the first. Without a network, all
-	// have the same reason.
-	unread    []string
-	unreadErr error
+	// unread are the components whose releases could not be read. Without a network, all have the same reason.
+	unread []unread
+	charts map[string]chart // of features, by name
 }
 
-// releasesErr is the error about unread releases.
-func (p *Plan) releasesErr() error {
-	if p.unreadErr == nil {
+// releasesErr is the error about unread releases of the components that are of interest.
+func (p *Plan) releasesErr(of func(*Component) bool) error {
+	var names []string
+	var first *unread
+	for i := range p.unread {
+		u := &p.unread[i]
+		if !of(u.component) {
+			continue
+		}
+		names = append(names, u.component.title())
+		if first == nil || first.component.Type == TypeFeature && u.component.Type != TypeFeature { // a chart's error speaks of one chart
+			first = u
+		}
+	}
+	if first == nil {
 		return nil
 	}
-	names := slices.Compact(slices.Sorted(slices.Values(p.unread)))
-	return diag.Wrap("find out the releases of "+strings.Join(names, ", "), p.unreadErr, diag.Hint(p.unreadErr))
+	slices.Sort(names)
+	return diag.Wrap("find out the releases of "+strings.Join(slices.Compact(names), ", "), first.err, diag.Hint(first.err))
 }
 
-// Component is a part of the management cluster that has a version.
-type Component struct {
-	Name string `json:"name"`
-	// Type is that of a provider, or cert-manager, flux or kubernetes.
-	Type string `json:"type"`
-	// Installed is empty if the component is not installed, or the cluster was not asked. Declared is empty if
-	// fleet.yaml leaves it open. Newest is empty if it is not known.
-	Installed string `json:"installed,omitempty"`
-	Declared  string `json:"declared,omitempty"`
-	// Newest is the newest version that fits: it implements the Cluster API contract that this fleetctl knows, and one
-	// step leads to it from the installed version.
-	Newest string `json:"newest,omitempty"`
-	// Unread says that the releases could not be read, so Newest is not known.
-	Unread bool `json:"unread,omitempty"`
-	// Contract of the declared version, for a provider.
-	Contract string `json:"contract,omitempty"`
-	// Against says why the declared version is not possible.
-	Against []string `json:"against"`
-	// Restarts are the Deployments that an upgrade replaces. Converts are the kinds that are stored in another version
-	// afterwards.
-	Restarts []string `json:"restarts"`
-	Converts []string `json:"converts"`
-	// Replaces says which machines the fleet repo's version of Kubernetes replaces. No upgrade of another component replaces a machine.
-	Replaces []string `json:"replaces"`
-	// Note is what else a reader has to know.
-	Note string `json:"note,omitempty"`
-}
-
-// Changes tells whether the installed version differs from the declared one.
-func (c *Component) Changes() bool {
-	installed := c.Installed
-	if c.Type == TypeKubernetes {
-		installed, _, _ = strings.Cut(installed, "+") // what a distribution appends is no version of Kubernetes
-	}
-	return installed != "" && c.Declared != "" && installed != c.Declared
-}
-
-// Outdated tells whether there is a newer version than the declared one or, if none is declared, than the installed
-// one.
-func (c *Component) Outdated() bool {
-	have := wantedVersion(c)
-	return c.Newest != "" && have != "" && releases.IsOlder(have, c.Newest)
+// unread is a component whose releases could not be read, and the reason.
+type unread struct {
+	component *Component
+	err       error
 }
 
 // Todo tells whether there is something to apply or to declare, or a declared version that is not possible.
@@ -119,7 +94,9 @@ func (p *Plan) Todo() bool {
 }
 
 // Err says what the plan could not find out, whether or not it found something to do.
-func (p *Plan) Err() error { return cmp.Or(p.releasesErr(), p.clusterErr) }
+func (p *Plan) Err() error {
+	return cmp.Or(p.releasesErr(func(*Component) bool { return true }), p.clusterErr)
+}
 
 // lookLimit bounds the look at a cluster, which answers at once or not at all.
 const lookLimit = 8 * time.Second
@@ -175,25 +152,25 @@ func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err e
 		return nil, context.Cause(ctx)
 	}
 	p.listComponents()
+	if err := p.listFeatures(); err != nil {
+		return nil, err
+	}
 	p.lookAtReleases(ctx)
 	p.noteSkew()
 	p.noteFound()
 	for i := range p.plan.Components {
 		c := &p.plan.Components[i]
-		p.plan.ToApply = p.plan.ToApply || (c.Changes() || p.isMissing(c)) && c.Type != TypeKubernetes
+		p.plan.ToApply = p.plan.ToApply || (c.Changes() || p.isMissing(c)) && c.Type != TypeKubernetes && c.Type != TypeFeature
 		p.plan.ToDeclare = p.plan.ToDeclare || c.Outdated() && c.Type != TypeKubernetes
 	}
 	return p.plan, context.Cause(ctx)
 }
 
-func (p *planner) unknownRelease(name string, err error) {
+func (p *planner) unknownRelease(c *Component, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.plan.Unknown = append(p.plan.Unknown, fmt.Sprintf("the releases of %s: %v", name, err))
-	p.plan.unread = append(p.plan.unread, name)
-	if p.plan.unreadErr == nil {
-		p.plan.unreadErr = err
-	}
+	p.plan.Unknown = append(p.plan.Unknown, fmt.Sprintf("the releases of %s: %v", c.title(), err))
+	p.plan.unread = append(p.plan.unread, unread{c, err})
 }
 
 // errElsewhere is the error if this machine does not know the management cluster.
@@ -244,12 +221,7 @@ func (p *planner) lookAtCluster(ctx context.Context) error {
 
 // listComponents lists all components with their installed and declared versions.
 func (p *planner) listComponents() {
-	add := func(name, of, declared string) {
-		p.plan.Components = append(p.plan.Components, Component{
-			Name: name, Type: of, Installed: p.versions[of+"/"+name], Declared: declared,
-			Against: []string{}, Restarts: []string{}, Converts: []string{}, Replaces: []string{},
-		})
-	}
+	add := p.list
 	add(TypeCertManager, TypeCertManager, p.mgmt.CertManager.Version)
 	listed := releases.WithDefaults(components.DeclaredProviders(p.mgmt.Providers))
 	for _, w := range listed {
@@ -263,6 +235,14 @@ func (p *planner) listComponents() {
 	add(TypeKubernetes, TypeKubernetes, p.declaredKubernetes())
 }
 
+// list adds a component to the plan.
+func (p *planner) list(name, of, declared string) {
+	p.plan.Components = append(p.plan.Components, Component{
+		Name: name, Type: of, Installed: p.versions[of+"/"+name], Declared: declared,
+		Against: []string{}, Restarts: []string{}, Converts: []string{}, Replaces: []string{},
+	})
+}
+
 // lookAtReleases finds out, side by side, the available versions of each component, and what the declared version would
 // change.
 func (p *planner) lookAtReleases(ctx context.Context) {
@@ -272,7 +252,7 @@ func (p *planner) lookAtReleases(ctx context.Context) {
 		group.Go(func() error {
 			if err := p.judge(ctx, c); err != nil {
 				c.Unread = c.Newest == "" && c.Note == ""
-				p.unknownRelease(c.Name, err)
+				p.unknownRelease(c, err)
 			}
 			return nil
 		})
@@ -282,6 +262,8 @@ func (p *planner) lookAtReleases(ctx context.Context) {
 
 func (p *planner) judge(ctx context.Context, c *Component) error {
 	switch c.Type {
+	case TypeFeature:
+		return p.judgeFeature(ctx, c)
 	case TypeKubernetes:
 		p.judgeKubernetes(c)
 		return nil

@@ -44,8 +44,11 @@ func TestNoteSkew(t *testing.T) {
 
 // Whoever asks why a plan is not whole gets the same answer, however often.
 func TestPlanSaysWhatItCouldNotLookUp(t *testing.T) {
-	p := &Plan{unread: []string{"kubeadm", "docker", "kubeadm"}, unreadErr: errors.New("no network")}
-	const want = "find out the releases of docker, kubeadm: no network"
+	p := &Plan{unread: []unread{{&Component{Name: "docker", Type: TypeFeature}, errors.New("no registry")}}}
+	for _, c := range []Component{{Name: "kubeadm"}, {Name: "docker"}, {Name: "kubeadm"}} {
+		p.unread = append(p.unread, unread{&c, errors.New("no network")})
+	}
+	const want = "find out the releases of docker, feature docker, kubeadm: no network"
 	for range 2 {
 		if got := p.Err().Error(); got != want {
 			t.Errorf("got %q", got)
@@ -118,6 +121,22 @@ spec:
 		p.judgeKubernetes(c)
 		if c.Type != TypeKubernetes || c.Declared != tc.declared || !slices.Equal(c.Replaces, tc.replaces) {
 			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// The version of a chart on a cluster has a part of its digest where it comes from a registry.
+func TestChangesOfAFeature(t *testing.T) {
+	for _, test := range []struct {
+		installed, declared string
+		want                bool
+	}{
+		{"6.9.2+1f2e3d4c5b6a", "6.9.2", false}, {"1.3.0+build.7", "1.3.0_build.7", false}, {"1.19.1", "v1.19.1", false},
+		{"6.9.2+1f2e3d4c5b6a", "6.9.3", true}, {"", "6.9.3", false},
+	} {
+		c := Component{Type: TypeFeature, Installed: test.installed, Declared: test.declared}
+		if got := c.Changes(); got != test.want {
+			t.Errorf("%+v: %t", test, got)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (p *planner) isUnlisted(c *Component) bool {
 // isMissing tells whether the cluster does not have a component that it should have.
 func (p *planner) isMissing(c *Component) bool {
 	switch {
-	case !p.found.looked, c.Installed != "", c.Type == TypeKubernetes, c.Type == TypeCertManager && p.foreign:
+	case !p.found.looked, c.Installed != "", c.Type == TypeKubernetes, c.Type == TypeFeature, c.Type == TypeCertManager && p.foreign:
 		return false
 	}
 	return c.Type != TypeFlux || !p.found.flux.Installed

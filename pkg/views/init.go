@@ -221,7 +221,7 @@ func upgradePlanView(w io.Writer, p *upgrade.Plan) error {
 		ui.Fprintf(w, "\n`fleetctl upgrade apply` brings the cluster to fleet.yaml. No machine of a workload cluster is replaced by that.\n")
 	}
 	if p.ToDeclare {
-		ui.Fprintf(w, "\n`fleetctl upgrade plan --to latest` puts the newest versions into fleet.yaml.\n")
+		ui.Fprintf(w, "\n`fleetctl upgrade plan --to latest` puts the newest versions into the fleet repo.\n")
 	}
 	return nil
 }
