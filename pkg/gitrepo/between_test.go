@@ -1,11 +1,13 @@
 package gitrepo_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 )
@@ -63,5 +65,28 @@ func TestBetweenShowsAll(t *testing.T) {
 	git("apply", "--cached", patch)
 	if got, want := git("write-tree"), git("rev-parse", after+"^{tree}"); got != want {
 		t.Errorf("the difference lacks something:\n%s\nleft:\n%s", diff.String(), git("diff", "--cached", after))
+	}
+}
+
+// The error about a commit that a damaged clone lacks names the commit, and says what to do.
+func TestMissingCommit(t *testing.T) {
+	dir := t.TempDir()
+	gittest.Git(t, dir, "init", "--quiet", "--initial-branch=main")
+	gittest.Git(t, dir, "commit", "--quiet", "--allow-empty", "--message=first")
+	head := strings.TrimSpace(gittest.Git(t, dir, "rev-parse", "HEAD"))
+	r, err := gitrepo.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, ".git", "objects", head[:2], head[2:])); err != nil {
+		t.Fatal(err)
+	}
+	_, _, copied := r.Copy(t.Context())
+	_, read := r.Files(head)
+	_, compared := r.Between(t.Context(), "", head)
+	for what, err := range map[string]error{"copy": copied, "read": read, "compare": compared} {
+		if !errors.Is(err, gitrepo.ErrNotHere) || strings.Count(err.Error(), "read commit "+head) != 1 || diag.Hint(err) == "" {
+			t.Errorf("%s: %v (%s)", what, err, diag.Hint(err))
+		}
 	}
 }

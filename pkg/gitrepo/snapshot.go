@@ -162,7 +162,7 @@ func (r *Repo) Between(ctx context.Context, from, to string) ([]manifest.Change,
 	var trees [2]plumbing.Hash
 	for i, commit := range []string{from, to} {
 		if trees[i], err = treeOf(r.git.Storer, plumbing.NewHash(commit)); err != nil {
-			return nil, fmt.Errorf("read commit %s: %w", commit, err)
+			return nil, err
 		}
 	}
 	changes, err := diffTrees(ctx, r.git.Storer, trees[0], trees[1])
