@@ -5,7 +5,8 @@ import "testing"
 // kustomize reads a file of any name where it was written.
 func TestMemoryTakesAnyName(t *testing.T) {
 	for _, name := range []string{
-		"my config.yaml", "gr\u00fc\u00dfe.yaml", "a+b@c,d(1).yaml", "a:b.yaml", "a:20b.yaml", "a..b.yaml", "..a.yaml", "a\nb.yaml", "~'\"![.yaml",
+		"my config.yaml", "gr\u00fc\u00dfe.yaml", "a+b@c,d(1).yaml", "a:b.yaml", "a:20b.yaml", "a..b.yaml",
+		"..a.yaml", "a\nb.yaml", "~'\"![.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := newMemory()

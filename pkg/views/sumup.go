@@ -29,7 +29,8 @@ func sections(diff string) []section {
 	old, fresh := 0, 0 // remaining lines of the hunk
 	lines := strings.SplitAfter(diff, "\n")
 	alone := func(line string) bool {
-		return slices.ContainsFunc([]string{"diff --git ", "mode of ", "binary files "}, func(s string) bool { return strings.HasPrefix(line, s) })
+		starts := func(with string) bool { return strings.HasPrefix(line, with) }
+		return slices.ContainsFunc([]string{"diff --git ", "mode of ", "binary files "}, starts)
 	}
 	for i, line := range lines {
 		if line == "" {
