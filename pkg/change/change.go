@@ -146,8 +146,7 @@ func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 		return err
 	}
 	r.Files, r.Diff = []manifest.Change{}, ""
-	for _, f := range files {
-		c := manifest.Compare(f.Path, f.Old, f.New)
+	for _, c := range files {
 		r.Files = append(r.Files, c)
 		if !m.edit.Private {
 			r.Diff += c.Diff()

@@ -338,6 +338,9 @@ func (r *Repo) find(given string) (*declared, error) {
 		if len(choices) > 0 {
 			return nil, diag.Usage("there is: "+strings.Join(sortedSet(choices), ", "), "there is no cluster %q", given)
 		}
+		if err := r.notDeclared(environment, name); err != nil {
+			return nil, err
+		}
 		return nil, diag.Unknown("cluster", given, r.Names(), r.noCluster())
 	case 1:
 		c, err := r.load(places[0])

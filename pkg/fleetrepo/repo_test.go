@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -145,6 +146,31 @@ func TestFind(t *testing.T) {
 	}
 	if c, err := r.Cluster("dev/demo"); err != nil || c.Name != "demo" {
 		t.Errorf("dev/demo: %v, %v", c, err)
+	}
+}
+
+// A folder without a cluster's file is no cluster, and the name of the folder no help to whoever has given it.
+func TestFindWithoutFile(t *testing.T) {
+	r := open(t)
+	file := filepath.Join(r.Dir, "providers", "docker", "v1", "clusters", "dev", "demo", "cluster.yaml")
+	outside := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.Rename(file, outside); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"demo", "dev/demo"} {
+		if _, err := r.Cluster(name); err == nil || !strings.Contains(err.Error(), "no file providers/docker/v1/clusters/dev/demo/cluster.yaml") {
+			t.Errorf("%s: %v (%s)", name, err, diag.Hint(err))
+		}
+	}
+	if _, err := r.Cluster("prod/demo"); err == nil || strings.Contains(err.Error(), "folder") {
+		t.Errorf("prod/demo: %v", err)
+	}
+	if err := os.Symlink(outside, file); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Cluster("demo")
+	if found, ok := errors.AsType[diag.Findings](err); !ok || found[0].File != "providers/docker/v1/clusters/dev/demo/cluster.yaml" {
+		t.Errorf("a link out of the repo: %v (%s)", err, diag.Hint(err))
 	}
 }
 

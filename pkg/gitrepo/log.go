@@ -105,11 +105,11 @@ func (r *Repo) changed(ctx context.Context, h *history, c *object.Commit) ([]str
 func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
 	from, err := treeOf(r.git.Storer, plumbing.NewHash(a))
 	if err != nil {
-		return nil, fmt.Errorf("read commit %s: %w", a, err)
+		return nil, err
 	}
 	to, err := treeOf(r.git.Storer, plumbing.NewHash(b))
 	if err != nil {
-		return nil, fmt.Errorf("read commit %s: %w", b, err)
+		return nil, err
 	}
 	changes, err := diffTrees(ctx, r.git.Storer, from, to)
 	files := make([]string, 0, len(changes))

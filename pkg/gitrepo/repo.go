@@ -339,7 +339,7 @@ func treeOf(store storage.Storer, commit plumbing.Hash) (plumbing.Hash, error) {
 	}
 	c, err := object.GetCommit(store, commit)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return plumbing.ZeroHash, fmt.Errorf("read commit %s: %w", commit, here(err))
 	}
 	return c.TreeHash, nil
 }

@@ -50,7 +50,7 @@ func (r *Repo) MergeBase(a, b string) (string, error) {
 func (r *Repo) Files(commit string) (fs.FS, error) {
 	tree, err := treeOf(r.git.Storer, plumbing.NewHash(commit))
 	if err != nil {
-		return nil, fmt.Errorf("read commit %s: %w", commit, err)
+		return nil, err
 	}
 	return &treeFS{store: r.git.Storer, root: tree, trees: map[plumbing.Hash]map[string]object.TreeEntry{}}, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 // Copy returns a folder with the files of the last commit, for reading and for making changes. It has no uncommitted edits, and its files
@@ -151,14 +152,8 @@ func (w *worktree) editable(ctx context.Context, f treeChange) ([]byte, error) {
 	return w.conv.ToEdit(ctx, f.path, f.to.hash)
 }
 
-// FileChange is a file that differs between two commits, in the form for editing. A nil content means that there is no file.
-type FileChange struct {
-	Path     string
-	Old, New []byte
-}
-
-// Between returns the files that differ between two commits. "" stands for the state before the first commit.
-func (r *Repo) Between(ctx context.Context, from, to string) ([]FileChange, error) {
+// Between returns the changes of files between two commits, in the form for editing. "" stands for the state before the first commit.
+func (r *Repo) Between(ctx context.Context, from, to string) ([]manifest.Change, error) {
 	w, err := r.worktree(ctx)
 	if err != nil {
 		return nil, err
@@ -167,28 +162,39 @@ func (r *Repo) Between(ctx context.Context, from, to string) ([]FileChange, erro
 	var trees [2]plumbing.Hash
 	for i, commit := range []string{from, to} {
 		if trees[i], err = treeOf(r.git.Storer, plumbing.NewHash(commit)); err != nil {
-			return nil, fmt.Errorf("read commit %s: %w", commit, err)
+			return nil, err
 		}
 	}
 	changes, err := diffTrees(ctx, r.git.Storer, trees[0], trees[1])
 	if err != nil {
 		return nil, fmt.Errorf("compare the commits %s and %s: %w", from, to, err)
 	}
-	files := make([]FileChange, 0, len(changes))
+	files := make([]manifest.Change, 0, len(changes))
 	for _, c := range changes {
-		f := FileChange{Path: c.path}
-		for _, side := range []struct {
-			file file
-			into *[]byte
-		}{{c.from, &f.Old}, {c.to, &f.New}} {
-			if side.file.blob().IsZero() {
-				continue
-			}
-			if *side.into, err = w.conv.ToEdit(ctx, c.path, side.file.hash); err != nil {
+		var modes [2]string
+		var contents [2][]byte
+		for i, f := range []file{c.from, c.to} {
+			if modes[i], contents[i], err = w.shown(ctx, c.path, f); err != nil {
 				return nil, err
 			}
 		}
-		files = append(files, f)
+		files = append(files, manifest.Compare(c.path, contents[0], contents[1]).InGit(modes[0], modes[1]))
 	}
 	return files, nil
+}
+
+// shown returns the mode of a file of a commit, and its content in the form for editing; of a submodule the line that git shows. Both are
+// empty if there is no file.
+func (w *worktree) shown(ctx context.Context, name string, f file) (mode string, content []byte, err error) {
+	switch f.mode { //nolint:exhaustive // all others are files with content
+	case filemode.Empty:
+		return "", nil, nil
+	case filemode.Submodule:
+		content = []byte("Subproject commit " + f.hash.String() + "\n")
+	case filemode.Symlink:
+		content, err = readBlob(w.store, f.hash)
+	default:
+		content, err = w.conv.ToEdit(ctx, name, f.hash)
+	}
+	return fmt.Sprintf("%06o", uint32(f.mode)), content, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -44,6 +45,7 @@ type Change struct {
 	old, new []byte
 	oldMode  fs.FileMode
 	newMode  fs.FileMode
+	modes    string // lines about modes in Git, as git diff writes them
 }
 
 // Compare is the change of a file from one content to another; nil stands for no file.
@@ -54,6 +56,27 @@ func Compare(path string, before, after []byte) Change {
 		c.Action = ActionCreate
 	case after == nil:
 		c.Action = ActionDelete
+	}
+	return c
+}
+
+// InGit is the change of a file that has these modes in Git, such as 100644 and 120000; "" stands for no file. Its difference shows the
+// modes if they are unusual, as git diff does.
+func (c Change) InGit(before, after string) Change {
+	const usual = "100644"
+	switch {
+	case before == "":
+		c.Action = ActionCreate
+		if after != usual || len(c.new) == 0 {
+			c.modes = "new file mode " + after + "\n"
+		}
+	case after == "":
+		c.Action = ActionDelete
+		if before != usual || len(c.old) == 0 {
+			c.modes = "deleted file mode " + before + "\n"
+		}
+	case before != after:
+		c.modes = "old mode " + before + "\nnew mode " + after + "\n"
 	}
 	return c
 }
@@ -229,22 +252,34 @@ func (cs *ChangeSet) Diff(root string) (string, error) {
 }
 
 func (c *Change) diff() string {
-	from, to := "a/"+c.Path, "b/"+c.Path
+	name := plain.Line(c.Path)
+	from, to := "a/"+name, "b/"+name
+	head := c.modes
+	if head != "" {
+		head = "diff --git " + from + " " + to + "\n" + head
+	}
 	switch c.Action {
 	case ActionCreate:
 		from = os.DevNull
 	case ActionDelete:
 		to = os.DevNull
 	case ActionUpdate:
-		if bytes.Equal(c.old, c.new) {
-			return fmt.Sprintf("mode of %s: %o -> %o\n", c.Path, c.oldMode, c.newMode)
+		switch {
+		case !bytes.Equal(c.old, c.new):
+		case head != "":
+			return head + "\n" // without the empty line, git apply takes the next file for this one
+		default:
+			return fmt.Sprintf("mode of %s: %o -> %o\n", name, c.oldMode, c.newMode)
 		}
 	}
 	if bytes.IndexByte(c.old, 0) >= 0 || bytes.IndexByte(c.new, 0) >= 0 {
-		return fmt.Sprintf("binary files %s and %s differ\n", from, to)
+		return fmt.Sprintf("%sbinary files %s and %s differ\n", head, from, to)
 	}
 	if len(c.old) == 0 && len(c.new) == 0 {
+		if head != "" {
+			return head + "\n"
+		}
 		return fmt.Sprintf("--- %s\n+++ %s\n", from, to)
 	}
-	return udiff.Unified(from, to, string(c.old), string(c.new))
+	return head + udiff.Unified(from, to, string(c.old), string(c.new))
 }

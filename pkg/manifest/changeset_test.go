@@ -233,3 +233,11 @@ binary files a/d.bin and b/d.bin differ
 		t.Errorf("Diff (-want +got):\n%s", diff)
 	}
 }
+
+// The path of a file stays on the lines that name it.
+func TestDiffOfHostilePath(t *testing.T) {
+	c := manifest.Compare("a\n+++ b/fleet.yaml\n+evil", []byte("old\n"), []byte("new\n"))
+	if diff := c.Diff(); strings.Count(diff, "\n") != 5 {
+		t.Errorf("%q", diff)
+	}
+}

@@ -129,7 +129,7 @@ func (c *closure) configFolder(dir, folder string, at place, field string) strin
 
 // disk returns a file system with only the files of the closure.
 func (c *closure) disk() (filesys.FileSystem, error) {
-	disk := filesys.MakeFsInMemory()
+	disk := newMemory()
 	for name, content := range c.files {
 		if err := disk.WriteFile("/"+name, content); err != nil {
 			return nil, err

@@ -152,7 +152,7 @@ func diffTask(ctx context.Context, s sides) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Objects: compare(before.Objects, after.Objects), Problems: after.Findings, OldProblems: before.Findings}
+	report := &Report{Objects: compared(before, after), Problems: after.Findings, OldProblems: before.Findings}
 	report.Impact = impactOf(report.Objects, before.Objects, after.Objects, failedFiles(before.Findings, after.Findings))
 	return report, nil
 }

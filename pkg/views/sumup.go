@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,10 @@ func sections(diff string) []section {
 	var out []section
 	old, fresh := 0, 0 // remaining lines of the hunk
 	lines := strings.SplitAfter(diff, "\n")
+	alone := func(line string) bool {
+		starts := func(with string) bool { return strings.HasPrefix(line, with) }
+		return slices.ContainsFunc([]string{"diff --git ", "mode of ", "binary files "}, starts)
+	}
 	for i, line := range lines {
 		if line == "" {
 			continue
@@ -38,7 +43,7 @@ func sections(diff string) []section {
 		inHunk := old > 0 || fresh > 0
 		if !inHunk && strings.HasPrefix(line, "--- ") && strings.HasPrefix(next, "+++ ") {
 			out = append(out, newSection(strings.TrimSpace(line[4:]), strings.TrimSpace(next[4:])))
-		} else if len(out) == 0 || !inHunk && (strings.HasPrefix(line, "mode of ") || strings.HasPrefix(line, "binary files ")) {
+		} else if len(out) == 0 || !inHunk && alone(line) {
 			out = append(out, section{})
 		}
 		at := &out[len(out)-1]

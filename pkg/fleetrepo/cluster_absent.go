@@ -1,0 +1,29 @@
+package fleetrepo
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+)
+
+// notDeclared is the error for a cluster whose folder is there, and whose file is missing or cannot be read. It is nil for a cluster without
+// a folder.
+func (r *Repo) notDeclared(environment, name string) error {
+	places, err := r.places("")
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		if path.Base(path.Dir(p.file)) != name || environment != "" && p.environment != environment {
+			continue
+		}
+		if _, err := r.read(p.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return findingsOf(p.file, diag.Wrap("", err, "put a regular file in its place, which you can read"))
+		}
+		return diag.Usage("declare the cluster in this file: it has another name, is deleted, or was never written",
+			"cluster %s has a folder, and no file %s", name, p.file)
+	}
+	return nil
+}
