@@ -13,8 +13,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/bundle"
 )
 
-// A run that is killed while it deletes a file may have deleted the manifest, and left the tag, where a registry keeps it. The file is there
-// until the next run deletes the tag.
+// A run that is killed while it deletes a file may have deleted the manifest, and left the tag, where a registry keeps it. The file is
+// there until the next run deletes the tag.
 func TestDeleteHalfDeleted(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
@@ -26,7 +26,7 @@ func TestDeleteHalfDeleted(t *testing.T) {
 	if err := shelf.Write(t.Context(), file, []byte("sealed")); err != nil {
 		t.Fatal(err)
 	}
-	request := func(method, reference string) *http.Response {
+	request := func(method, reference string) (status int, digest string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+"/v2/fleet/manifests/"+reference, nil)
 		if err != nil {
@@ -39,11 +39,11 @@ func TestDeleteHalfDeleted(t *testing.T) {
 		if err := answer.Body.Close(); err != nil {
 			t.Fatal(err)
 		}
-		return answer
+		return answer.StatusCode, answer.Header.Get("Docker-Content-Digest")
 	}
-	digest := request(http.MethodHead, file).Header.Get("Docker-Content-Digest")
-	if answer := request(http.MethodDelete, digest); answer.StatusCode != http.StatusAccepted {
-		t.Fatalf("delete the manifest %q: %s", digest, answer.Status)
+	_, digest := request(http.MethodHead, file)
+	if status, _ := request(http.MethodDelete, digest); status != http.StatusAccepted {
+		t.Fatalf("delete the manifest %q: %d", digest, status)
 	}
 	if names, err := shelf.Names(t.Context()); err != nil || len(names) != 1 {
 		t.Fatalf("the registry keeps the tag: %q, %v", names, err)

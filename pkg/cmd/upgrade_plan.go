@@ -26,18 +26,18 @@ func newUpgradePlanCmd(f *factory) *cobra.Command {
 		Use:   "plan",
 		Short: "Show the installed versions, the versions in fleet.yaml, and newer versions that fit",
 		Long: `Show three versions of Cluster API, its providers, cert-manager, Flux, the Kubernetes below them, and the charts of features:
-the installed version, the version in the fleet repo, and the newest version that fits. A version fits if it implements the Cluster API contract that this fleetctl
-knows, and if one step leads to it from the installed version. For each change that fleet.yaml asks for, the plan says what blocks it, which
-Deployments and machines are replaced, and which kinds are stored in another version afterwards. It also names the components that the
-cluster lacks, the providers there that fleet.yaml does not list, and what is not healthy.
+the installed version, the version in the fleet repo, and the newest version that fits. A version fits if it implements the Cluster API
+contract that this fleetctl knows, and if one step leads to it from the installed version. For each change that fleet.yaml asks for, the
+plan says what blocks it, which Deployments and machines are replaced, and which kinds are stored in another version afterwards. It also
+names the components that the cluster lacks, the providers there that fleet.yaml does not list, and what is not healthy.
 
 --to latest writes the newest versions that fit into fleet.yaml, and their digests into fleet.lock. It shows the difference; --dry-run
 writes nothing, and --commit, --push and --pr carry the change on. No cluster changes before fleetctl upgrade apply.
 
 fleetctl looks for releases over the network, or in --bundle. The cluster need not answer: the plan says what it could not find out.
 
-The version of a feature's chart fits if it has the same major version, and if the chart accepts the Kubernetes of the clusters that have the
-feature. --to latest writes it into the feature's files, and its digest into fleet.lock; Flux then brings it to the clusters.
+The version of a feature's chart fits if it has the same major version, and if the chart accepts the Kubernetes of the clusters that have
+the feature. --to latest writes it into the feature's files, and its digest into fleet.lock; Flux then brings it to the clusters.
 
 Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 there is something to do.`,
 		Example: `  fleetctl upgrade plan

@@ -20,8 +20,11 @@ type NewestChart struct {
 	Newer, Why string
 }
 
+// ErrNotInBundle is the error of a chart that the bundle lacks.
+var ErrNotInBundle = bundle.ErrNotFound
+
 // NewestChart looks for the newest version of a feature's chart that fits: a release of the same major version, of which the Kubernetes
-// versions of the clusters are in the chart's range. The error matches bundle.ErrNotFound if there is a bundle without this chart.
+// versions of the clusters are in the chart's range. The error matches ErrNotInBundle if there is a bundle without this chart.
 func (r *Reader) NewestChart(ctx context.Context, f v1alpha1.LockedFeature, kubernetes []string) (*NewestChart, error) {
 	present, err := chartVersion(f.Version)
 	if err != nil {
@@ -40,7 +43,7 @@ func (r *Reader) NewestChart(ctx context.Context, f v1alpha1.LockedFeature, kube
 		}
 	}
 	if r.bundle != nil && len(listed) == 0 {
-		return nil, bundle.ErrNotFound
+		return nil, ErrNotInBundle
 	}
 	slices.SortFunc(versions, func(a, b offered) int { return b.Compare(a.Version) })
 	out := &NewestChart{Version: f.Version}

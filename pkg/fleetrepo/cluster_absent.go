@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
-// notDeclared is the error for a cluster whose folder is there, and whose file is missing or cannot be read. It is nil for a cluster without
-// a folder.
+// notDeclared is the error for a cluster whose folder is there, and whose file is missing or cannot be read. It is nil for a cluster
+// without a folder.
 func (r *Repo) notDeclared(environment, name string) error {
 	places, err := r.places("")
 	if err != nil {

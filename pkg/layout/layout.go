@@ -51,12 +51,12 @@ func (l Layout) Management() string {
 // IsHome tells whether the management cluster's own configuration stands in the same cloud as the clusters.
 func (l Layout) IsHome() bool { return l.Home == "" }
 
-// handedOverDir has what a management cluster has handed over; no Flux applies it.
-const handedOverDir = "handed-over"
+// HandedOverDir is the folder, beside mgmt, with the records of what a management cluster has handed over. No Flux applies it.
+const HandedOverDir = "handed-over"
 
 // HandedOver is the record of what the management cluster has handed over to one that it made.
 func (l Layout) HandedOver(to string) string {
-	return path.Join(l.homeDir(), handedOverDir, to+".yaml")
+	return path.Join(l.homeDir(), HandedOverDir, to+".yaml")
 }
 
 // Ended is the note that the management cluster called name, whose layout this is, has ended after it had handed its work over. It stands
@@ -152,7 +152,7 @@ func InChannels(name string) bool {
 	case len(parts) == 4:
 		return parts[3] != identityFile
 	}
-	return parts[3] != "mgmt" && parts[3] != handedOverDir
+	return parts[3] != "mgmt" && parts[3] != HandedOverDir
 }
 
 // Tenant is the folder of a tenant in an environment; with the environment "" the one with what it has in all of them.

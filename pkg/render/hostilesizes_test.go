@@ -33,18 +33,26 @@ var hostileSizes = []hostileRepo{
 	},
 	{name: "a label that is deep", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{path: "+deepPath("/")+
 		", create: true}]}]\n", "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:2", says: "more than 100 fields"},
-	{name: "a label that is deep, in other letters", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{PATH: "+
-		deepPath("/")+", \"cr\\u0065ate\": true}]}]\n", "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:2",
-		says: "more than 100 fields"},
-	{name: "a replacement that is deep", files: base("resources: [a.yaml]\nreplacements: [{source: {kind: Namespace}, targets: [{select: "+
-		"{kind: Namespace}, fieldPaths: ["+deepPath(".")+"], options: {create: true}}]}]\n", "a.yaml", goodObject),
-		rule: render.RuleScreen, at: "base/kustomization.yaml:2", says: "more than 100 fields"},
-	{name: "a transformer that is deep", files: base("resources: [a.yaml]\ntransformers: [t.yaml]\n", "a.yaml", goodObject, "t.yaml",
-		builtin("LabelTransformer", "labels: {a: b}\nfieldSpecs: [{path: "+deepPath("/")+", create: true}]")),
-		rule: render.RuleScreen, at: "base/t.yaml:5", says: "more than 100 fields"},
-	{name: "a configuration that is deep", files: base("resources: [a.yaml]\ncommonLabels: {a: b}\nconfigurations: [c.yaml]\n", "a.yaml",
-		goodObject, "c.yaml", "commonLabels: [{path: "+deepPath("/")+", create: true}]\n"),
-		rule: render.RuleScreen, at: "base/c.yaml:1", says: "more than 100 fields"},
+	{
+		name: "a label that is deep, in other letters", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{PATH: "+
+			deepPath("/")+", \"cr\\u0065ate\": true}]}]\n", "a.yaml", goodObject), rule: render.RuleScreen, at: "base/kustomization.yaml:2",
+		says: "more than 100 fields",
+	},
+	{
+		name: "a replacement that is deep", files: base("resources: [a.yaml]\nreplacements: [{source: {kind: Namespace}, targets: [{select: "+
+			"{kind: Namespace}, fieldPaths: ["+deepPath(".")+"], options: {create: true}}]}]\n", "a.yaml", goodObject),
+		rule: render.RuleScreen, at: "base/kustomization.yaml:2", says: "more than 100 fields",
+	},
+	{
+		name: "a transformer that is deep", files: base("resources: [a.yaml]\ntransformers: [t.yaml]\n", "a.yaml", goodObject, "t.yaml",
+			builtin("LabelTransformer", "labels: {a: b}\nfieldSpecs: [{path: "+deepPath("/")+", create: true}]")),
+		rule: render.RuleScreen, at: "base/t.yaml:5", says: "more than 100 fields",
+	},
+	{
+		name: "a configuration that is deep", files: base("resources: [a.yaml]\ncommonLabels: {a: b}\nconfigurations: [c.yaml]\n", "a.yaml",
+			goodObject, "c.yaml", "commonLabels: [{path: "+deepPath("/")+", create: true}]\n"),
+		rule: render.RuleScreen, at: "base/c.yaml:1", says: "more than 100 fields",
+	},
 	{name: "a path that is as deep as objects are", files: base("resources: [a.yaml]\nlabels: [{pairs: {a: b}, fields: [{path: metadata/"+
 		"annotations/a, create: true}]}]\n", "a.yaml", goodObject)},
 	{name: "an object that is deep", files: base("resources: [a.yaml]\n", "a.yaml",

@@ -70,7 +70,7 @@ func fromCode(name string) string {
 	}
 	var b strings.Builder
 	b.WriteString(first)
-	for _, part := range strings.Split(rest, ":") {
+	for part := range strings.SplitSeq(rest, ":") {
 		c, _ := hex.DecodeString(part[:2]) // inCode has written it
 		b.Write(c)
 		b.WriteString(part[2:])

@@ -131,8 +131,11 @@ func TestChangesOfAFeature(t *testing.T) {
 		installed, declared string
 		want                bool
 	}{
-		{"6.9.2+1f2e3d4c5b6a", "6.9.2", false}, {"1.3.0+build.7", "1.3.0_build.7", false}, {"1.19.1", "v1.19.1", false},
-		{"6.9.2+1f2e3d4c5b6a", "6.9.3", true}, {"", "6.9.3", false},
+		{"6.9.2+1f2e3d4c5b6a", "6.9.2", false},
+		{"1.3.0+build.7", "1.3.0_build.7", false},
+		{"1.19.1", "v1.19.1", false},
+		{"6.9.2+1f2e3d4c5b6a", "6.9.3", true},
+		{"", "6.9.3", false},
 	} {
 		c := Component{Type: TypeFeature, Installed: test.installed, Declared: test.declared}
 		if got := c.Changes(); got != test.want {

@@ -3,12 +3,11 @@ package upgrade
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
-	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -80,7 +79,7 @@ func (p *planner) installedRelease(name string) string {
 func (p *planner) judgeFeature(ctx context.Context, c *Component) error {
 	of := p.plan.charts[c.Name]
 	found, err := p.reader.NewestChart(ctx, of.declared, of.kubernetes)
-	if errors.Is(err, bundle.ErrNotFound) {
+	if errors.Is(err, components.ErrNotInBundle) {
 		c.note("the bundle does not have its chart")
 		return nil
 	}
@@ -94,7 +93,7 @@ func (p *planner) judgeFeature(ctx context.Context, c *Component) error {
 	if found.Newer != "" {
 		move := diag.ShellCommand("fleetctl", "feature", "add", c.Name, "--chart", of.declared.Chart, "--version",
 			strings.ReplaceAll(found.Newer, "_", "+"))
-		c.note(fmt.Sprintf("%s is available, and %s: `%s` moves to it", found.Newer, found.Why, move))
+		c.note(found.Newer + " is available, and " + found.Why + ": `" + move + "` moves to it")
 	}
 	return nil
 }

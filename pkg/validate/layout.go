@@ -121,7 +121,7 @@ func (l *placement) providerFolders() {
 		for _, at := range l.fleet.Layouts(&l.fleet.Spec.ManagementClusters[i]) {
 			generations[at.Owned()] = []string{"clusters"}
 			if at.IsHome() {
-				generations[at.Owned()] = []string{"clusters", "mgmt"}
+				generations[at.Owned()] = []string{"clusters", "mgmt", layout.HandedOverDir}
 			}
 		}
 	}

@@ -191,8 +191,8 @@ func liveView(s ui.Streams, r *promotion.Result) {
 		}
 	}
 	if n := len(r.NotAsked); n > 0 {
-		ui.Fprintf(s.Err, "The Flux of %s could not be asked from this machine, so only what the management cluster knows counts there. %s: %s.\n",
-			plain.Count(n, "cluster"), r.NotAsked[0].Cluster, r.NotAsked[0].Reason)
+		ui.Fprintf(s.Err, "The Flux of %s could not be asked from this machine, so only what the management cluster knows counts there. "+
+			"%s: %s.\n", plain.Count(n, "cluster"), r.NotAsked[0].Cluster, r.NotAsked[0].Reason)
 	}
 }
 

@@ -229,8 +229,10 @@ func (h *handedOver) declaresMore(t *testing.T) {
 // adds declares a cluster.
 func (h *handedOver) adds(name string, more ...string) {
 	h.t.Helper()
-	h.ok(slices.Concat([]string{"cluster", "add", name, "--flavour", "in-memory", "--environment", "dev",
-		"--set", "kubernetesVersion=" + kubernetesVersion}, more)...)
+	h.ok(slices.Concat([]string{
+		"cluster", "add", name, "--flavour", "in-memory", "--environment", "dev",
+		"--set", "kubernetesVersion=" + kubernetesVersion,
+	}, more)...)
 	h.clusters = append(h.clusters, name+"/"+name)
 	slices.Sort(h.clusters)
 }

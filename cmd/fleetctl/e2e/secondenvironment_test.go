@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -25,13 +26,13 @@ func TestSecondEnvironment(t *testing.T) {
 	}
 	machines := engineIDs(t, first+"-")
 	if !f.step("commands declare a second management cluster, and what it makes", func(t *testing.T) {
-		// As the first one was declared: with settings of this machine that no flag has.
-		declared := a.files["providers/root/v1/clusters/regions/"+first+"/cluster.yaml"]
+		values := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(values, []byte(dockerValues(0, nodeImage(t))+"pools: []\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.ok("cluster", "add", second, "--management", f.name, "--flavour", "docker", "--environment", "regions", "--flux", "none",
+			"--values", values, "--push")
 		f.ok("management", "add", second, "--parent", f.name, "--provider", "docker", "--cloud", "us", "--push")
-		f.commit("A second management cluster", map[string]string{
-			"providers/root/v1/clusters/regions/" + second + "/cluster.yaml": strings.ReplaceAll(declared, first, second),
-		})
-		f.pushesTo(t, server)
 		f.ok("environment", "add", "next", "--push")
 		f.ok("cluster", "add", "market", "--management", second, "--flavour", "in-memory", "--environment", "next",
 			"--set", "kubernetesVersion="+kubernetesVersion, "--set", "pools[0].name=md-0", "--set", "pools[0].replicas=1", "--push")

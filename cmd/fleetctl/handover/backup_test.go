@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
-
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
@@ -82,7 +79,7 @@ func newPlaces(t *testing.T, w *world) *places {
 	t.Helper()
 	p := &places{git: gittest.NewHTTPS(t, gittest.Options{}), all: t.TempDir()}
 	p.gitGate = newGitGate(t, p.git)
-	p.registry = newRegistryGate(t, registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	p.registry = newRegistryGate(t, bundletest.RegistryHandler())
 	w.gates = append(w.gates, p.gitGate, p.registry)
 	key, err := secret.NewKey()
 	if err != nil {

@@ -24,14 +24,14 @@ var ErrCannotEdit = errors.New("cannot edit this file without rewriting it")
 // Path is the path from the top of a document to a value. A string is a field, an int is the index of an item.
 type Path []any
 
-// ParsePath parses a path: "a[0].b" is the field a, the item 0 and the field b. As in Helm's --set, a backslash takes away the meaning of the
-// character after it: "labels.example\.com/a" is the field labels and the field example.com/a.
+// ParsePath parses a path: "a[0].b" is the field a, the item 0 and the field b. As in Helm's --set, a backslash takes away the meaning of
+// the character after it: "labels.example\.com/a" is the field labels and the field example.com/a.
 func ParsePath(text string) (Path, error) {
 	var path Path
 	for rest, more := text, true; more; {
 		var part string
-		part, rest, more = cutField(rest, ".")
-		field, indexes, _ := cutField(part, "[")
+		part, rest, more = cutField(rest, '.')
+		field, indexes, _ := cutField(part, '[')
 		if field == "" {
 			return nil, fmt.Errorf("path %q has an empty field", text)
 		}
@@ -52,12 +52,12 @@ func ParsePath(text string) (Path, error) {
 var escapes = strings.NewReplacer(`\\`, `\`, `\.`, ".", `\[`, "[")
 
 // cutField cuts text at the first separator that has no backslash before it.
-func cutField(text, separator string) (before, after string, found bool) {
+func cutField(text string, separator byte) (before, after string, found bool) {
 	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\':
+		switch text[i] {
+		case '\\':
 			i++
-		case text[i] == separator[0]:
+		case separator:
 			return text[:i], text[i+1:], true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -27,10 +28,14 @@ import (
 // Registry starts an empty registry that stops at the end of the test. It returns its host and port.
 func Registry(t testing.TB) string {
 	t.Helper()
-	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	server := httptest.NewServer(registry.New(registry.Logger(quiet)))
+	server := httptest.NewServer(RegistryHandler())
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// RegistryHandler is an empty registry, for a test that stands before it.
+func RegistryHandler() http.Handler {
+	return registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)))
 }
 
 // PushImage pushes a small image that runs on every Linux machine.
