@@ -34,10 +34,20 @@ func (r *regular) Chroot(path string) (billy.Filesystem, error) {
 
 // OpenFile implements billy.Filesystem. For a file of another kind, the error matches within.ErrNotRegular.
 func (r *regular) OpenFile(name string, flag int, perm fs.FileMode) (billy.File, error) {
-	if info, err := r.Stat(name); err == nil && info.Mode()&endless != 0 { // before the open, which would wait for the writer of a pipe
+	info, err := r.Stat(name)
+	if err == nil && info.Mode()&endless != 0 { // before the open, which would wait for the writer of a pipe
 		return nil, &fs.PathError{Op: "open", Path: r.Join(r.Root(), name), Err: within.ErrNotRegular}
 	}
-	return r.Filesystem.OpenFile(name, flag, perm)
+	f, openErr := r.Filesystem.OpenFile(name, flag, perm)
+	if openErr != nil || err != nil || flag != os.O_RDONLY {
+		return f, openErr
+	}
+	if isLoose(name) {
+		if err := checkLoose(f, r.Join(r.Root(), name), info.Size()); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return sized{File: f, of: r, name: name}, nil
 }
 
 // refuseEndless returns an error for a repository in which git would hang: one with a pipe, a device or a socket among the files of .git,

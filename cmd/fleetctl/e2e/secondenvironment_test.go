@@ -14,7 +14,7 @@ import (
 )
 
 // TestSecondEnvironment: the first environment's management cluster stands alone, and there is no root any more. A machine that knows none
-// of this bootstraps a second environment from nothing but Git. The first one goes on, untouched.
+// of this bootstraps a second environment from nothing but Git and the fleet's age key. The first one goes on, untouched.
 func TestSecondEnvironment(t *testing.T) {
 	const second = "e2e-us"
 	t.Cleanup(func() { removeContainers(t, second+"-") }) // no management cluster above could delete it
@@ -42,7 +42,8 @@ func TestSecondEnvironment(t *testing.T) {
 	}
 	f.forgets()
 	if !f.step("another machine bootstraps it: a root is made from Git, makes it, and ends", func(t *testing.T) {
-		r := decode[masterResult](t, f.ok(slices.Concat([]string{"bootstrap", "--environment", "next", "-o", "json"}, a.bundle)...).stdout)
+		args := []string{"bootstrap", "--environment", "next", "--age-key-file", f.ageKey(f.lost()), "-o", "json"}
+		r := decode[masterResult](t, f.ok(slices.Concat(args, a.bundle)...).stdout)
 		if r.Outcome != "ready" || !r.Alone || !r.ParentGone || !slices.Equal(r.HandedOver, []string{"regions/" + second}) {
 			t.Errorf("it says %+v", r)
 		}
