@@ -4,9 +4,12 @@ package flux
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
@@ -64,13 +67,15 @@ spec: {interval: 1h, retryInterval: 5s, prune: true, wait: true, path: ./apps, s
 	}
 	arrived := func(commit string) {
 		t.Helper()
-		applied := kube.Ref{GroupVersionKind: kustomizationKind, Key: kube.Key{Namespace: Namespace, Name: "apps"}}
-		err := c.Watch(ctx, applied.GroupVersionKind, kube.Selection{}, func(kube.Objects) (bool, error) {
-			left, err := system.MissingInside(ctx, commit)
-			return err == nil && len(left) == 0, err
-		})
-		if err != nil {
-			t.Fatalf("wait for %s: %v", commit, err)
+		// First the source, whose last change may come after that of the Kustomization.
+		for _, kind := range []schema.GroupVersionKind{gitRepositoryKind, kustomizationKind} {
+			err := c.Watch(ctx, kind, kube.Selection{}, func(kube.Objects) (bool, error) {
+				left, err := system.MissingInside(ctx, commit)
+				return err == nil && !slices.ContainsFunc(left, func(m string) bool { return strings.HasPrefix(m, kind.Kind) }), err
+			})
+			if err != nil {
+				t.Fatalf("wait for the %s to have %s: %v", kind.Kind, commit, err)
+			}
 		}
 	}
 	arrived(first)

@@ -216,7 +216,7 @@ func TestPending(t *testing.T) {
 			}
 			var got []string
 			for _, u := range w.pending(tt.commit) {
-				got = append(got, u.String()+": "+u.Reason)
+				got = append(got, u.String())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("pending (-want +got):\n%s", diff)
