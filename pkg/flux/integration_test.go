@@ -151,14 +151,14 @@ func badCommit(ctx context.Context, t *testing.T, system *System, repo *gitRepo)
 	if !errors.As(err, &unready) || !errors.Is(err, context.DeadlineExceeded) || diag.Code(err) != diag.ExitNotReady {
 		t.Fatalf("got %v, want a NotReadyError at the deadline", err)
 	}
-	if len(unready) != 1 || unready[0].String() != "Kustomization flux-system/flux-system" ||
+	if len(unready) != 1 || unready[0].Ref.String() != "Kustomization flux-system/flux-system" ||
 		!strings.Contains(unready[0].Reason, "Not_A_Name") {
 		t.Errorf("wrong object or reason: %v", unready)
 	}
 	half := repo.commit(map[string]string{"mgmt/also-wrong.yaml": ""})
 	short, cancel = context.WithTimeout(ctx, 12*time.Second)
 	defer cancel()
-	if err = system.WaitSynced(short, WaitOptions{Commit: half}); !errors.As(err, &unready) || unready[0].String() != "HelmRelease demo/demo" {
+	if err = system.WaitSynced(short, WaitOptions{Commit: half}); !errors.As(err, &unready) || unready[0].Ref.String() != "HelmRelease demo/demo" {
 		t.Fatalf("got %v, want the release", err)
 	}
 	mustSync(ctx, t, system, repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 3)}))
