@@ -158,7 +158,8 @@ func badCommit(ctx context.Context, t *testing.T, system *System, repo *gitRepo)
 	half := repo.commit(map[string]string{"mgmt/also-wrong.yaml": ""})
 	short, cancel = context.WithTimeout(ctx, 12*time.Second)
 	defer cancel()
-	if err = system.WaitSynced(short, WaitOptions{Commit: half}); !errors.As(err, &unready) || unready[0].Ref.String() != "HelmRelease demo/demo" {
+	err = system.WaitSynced(short, WaitOptions{Commit: half})
+	if !errors.As(err, &unready) || unready[0].Ref.String() != "HelmRelease demo/demo" {
 		t.Fatalf("got %v, want the release", err)
 	}
 	mustSync(ctx, t, system, repo.commit(map[string]string{"clusters/demo.yaml": release("demo", 3)}))
