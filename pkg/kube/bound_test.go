@@ -76,26 +76,14 @@ func TestPagesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pages atomic.Int32
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				switch r.URL.Path {
-				case "/api":
-					_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
-				case "/apis":
-					_, _ = io.WriteString(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
-				case "/api/v1":
-					_, _ = io.WriteString(w, `{"kind":"APIResourceList","groupVersion":"v1",`+
-						`"resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["list"]}]}`)
-				default:
-					n := pages.Add(1)
-					if n > 100 {
-						panic(http.ErrAbortHandler)
-					}
-					_, _ = fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`,
-						strings.ReplaceAll(tc.next, "N", strconv.Itoa(int(n))), tc.items)
+			server := onlyPods(t, func(w http.ResponseWriter) {
+				n := pages.Add(1)
+				if n > 100 {
+					panic(http.ErrAbortHandler)
 				}
-			}))
-			defer server.Close()
+				_, _ = fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`,
+					strings.ReplaceAll(tc.next, "N", strconv.Itoa(int(n))), tc.items)
+			})
 			client, err := kube.NewForConfig(&rest.Config{Host: server.URL}, kube.Options{MostBytes: 1 << 20})
 			if err != nil {
 				t.Fatal(err)
@@ -109,6 +97,27 @@ func TestPagesAreBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onlyPods is an API server that has only pods, which list lists.
+func onlyPods(t *testing.T, list func(http.ResponseWriter)) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/api":
+			_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
+		case "/apis":
+			_, _ = io.WriteString(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+		case "/api/v1":
+			_, _ = io.WriteString(w, `{"kind":"APIResourceList","groupVersion":"v1",`+
+				`"resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["list"]}]}`)
+		default:
+			list(w)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
 }
 
 // manyPods is a list of small pods in Kubernetes' protobuf format.
@@ -143,22 +152,10 @@ func TestObjectsOfAListAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n atomic.Int64
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				switch r.URL.Path {
-				case "/api":
-					_, _ = io.WriteString(w, `{"kind":"APIVersions","versions":["v1"]}`)
-				case "/apis":
-					_, _ = io.WriteString(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
-				case "/api/v1":
-					_, _ = io.WriteString(w, `{"kind":"APIResourceList","groupVersion":"v1",`+
-						`"resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["list"]}]}`)
-				default:
-					w.Header().Set("Content-Type", tc.kind)
-					_, _ = w.Write(tc.answer(int(n.Load())))
-				}
-			}))
-			defer server.Close()
+			server := onlyPods(t, func(w http.ResponseWriter) {
+				w.Header().Set("Content-Type", tc.kind)
+				_, _ = w.Write(tc.answer(int(n.Load())))
+			})
 			client, err := kube.NewForConfig(&rest.Config{Host: server.URL}, kube.Options{MostBytes: most})
 			if err != nil {
 				t.Fatal(err)
