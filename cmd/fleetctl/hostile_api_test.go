@@ -237,6 +237,11 @@ func TestHostileAPIServers(t *testing.T) {
 				s, dir := newHostileServer(t, hostile.answer), t.TempDir()
 				group.Go(func() error {
 					drive(t, s, big, dir, line, hostile.lives)
+					command, _, _ := strings.Cut(line, " ")
+					asks := before[command] == ""
+					if asks && s.asked.Load() == 0 { // on a busy machine, the time may be over before it asks
+						drive(t, s, big, t.TempDir(), strings.ReplaceAll(line, "--timeout 3s", "--timeout 1m"), hostile.lives)
+					}
 					if n := s.stolen.Load(); n > 0 {
 						t.Errorf("%s: another server got the credential %d times", line, n)
 					}
@@ -246,7 +251,7 @@ func TestHostileAPIServers(t *testing.T) {
 					if n := s.sent.Load(); n > most {
 						t.Errorf("%s: the API server sent %d MiB", line, n>>20)
 					}
-					if command, _, _ := strings.Cut(line, " "); s.asked.Load() == 0 && before[command] == "" {
+					if asks && s.asked.Load() == 0 {
 						t.Errorf("%s: it did not ask the API server", line)
 					}
 					return nil
