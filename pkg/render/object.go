@@ -68,6 +68,9 @@ type Kustomization struct {
 	ManagementCluster, Environment, Cluster string
 	Targets                                 []string
 	Suspended                               bool
+	// Incomplete says that something of it could not be built, and a finding says why. The result lacks objects of it. Flux applies nothing
+	// of such a Kustomization, and deletes nothing that it applied before.
+	Incomplete bool
 }
 
 // Release is a HelmRelease that was found.

@@ -214,8 +214,9 @@ func madeBy(all []*render.Object, owner render.Owner) *render.Object {
 }
 
 // compare returns the changed objects: first those of the newer side in its order, then the removed ones in the order of the older side.
-// Objects that workload clusters share are compared cluster by cluster. A change that is the same for several clusters is shown once.
-func compare(before, after []*render.Object) []ObjectChange {
+// Objects that workload clusters share are compared cluster by cluster. A change that is the same for several clusters is shown once. An
+// object that stays on a target, although after does not have it, is not removed.
+func compare(before, after []*render.Object, stays func(o *render.Object, target string) bool) []ObjectChange {
 	old, seen := map[string][]*render.Object{}, map[string]bool{}
 	for _, o := range before {
 		for _, t := range targetsOf(o) {
@@ -246,7 +247,7 @@ func compare(before, after []*render.Object) []ObjectChange {
 	for _, o := range before {
 		var gone []string
 		for _, t := range targetsOf(o) {
-			if !seen[id(o, t)] {
+			if !seen[id(o, t)] && !stays(o, t) {
 				gone = append(gone, t)
 			}
 		}

@@ -24,7 +24,7 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	b.WriteString("### What this does to the fleet\n\n")
 	if len(r.Impact) == 0 {
-		b.WriteString("Nothing: Flux would apply the same.\n")
+		b.WriteString(r.Unchanged() + "\n")
 	} else {
 		b.WriteString("| | Environment | Impact |\n|---|---|---|\n")
 	}

@@ -166,7 +166,7 @@ func TestProtection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := cases[name]
 			before, after := c.before.objects(), c.after.objects()
-			r := &Report{Impact: impactOf(compare(before, after), before, after, nil)}
+			r := &Report{Impact: impactOf(compare(before, after, stayNot), before, after, nil)}
 			var words []string
 			for _, i := range r.Impact {
 				words = append(words, i.Summary)

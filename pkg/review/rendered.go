@@ -132,6 +132,7 @@ func packKustomization(p *packer, k *render.Kustomization) {
 	p.number(k.Source.Line)
 	p.texts(k.Targets)
 	p.flag(k.Suspended)
+	p.flag(k.Incomplete)
 }
 
 func unpackKustomization(u *unpacker) *render.Kustomization {
@@ -139,7 +140,7 @@ func unpackKustomization(u *unpacker) *render.Kustomization {
 	for _, s := range []*string{&k.Source.File, &k.Path, &k.GitSource, &k.ManagementCluster, &k.Environment, &k.Cluster} {
 		*s = u.text()
 	}
-	k.Source.Line, k.Targets, k.Suspended = u.number(), u.texts(), u.flag()
+	k.Source.Line, k.Targets, k.Suspended, k.Incomplete = u.number(), u.texts(), u.flag(), u.flag()
 	return k
 }
 

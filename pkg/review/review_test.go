@@ -22,7 +22,7 @@ func object(kind, namespace, name, cluster string, targets ...string) *render.Ob
 // A comment is never longer than forges take, and what stands in the repo cannot end its table or its fence.
 func TestMarkdown(t *testing.T) {
 	r := &Report{}
-	if got := r.Markdown(); !strings.Contains(got, "Nothing: Flux would apply the same.") || strings.Contains(got, "<details>") {
+	if got := r.Markdown(); !strings.Contains(got, "Nothing changes: Flux would apply the same.") || strings.Contains(got, "<details>") {
 		t.Errorf("no difference: got %s", got)
 	}
 	for i := range 300 {
@@ -79,7 +79,7 @@ func TestCompareTargets(t *testing.T) {
 	secret := object("Secret", "apps", "s", "a")
 	secret.JSON = []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"apps"},"stringData":{"password":"hunter2"}}`)
 	var got []string
-	for _, c := range compare(before, []*render.Object{changed, secret}) {
+	for _, c := range compare(before, []*render.Object{changed, secret}, stayNot) {
 		got = append(got, fmt.Sprintf("%s %s %s/%s %v", c.Action, c.Kind, c.Namespace, c.Name, c.Targets))
 		if strings.Contains(c.Diff, "hunter2") {
 			t.Errorf("a Secret is shown:\n%s", c.Diff)
@@ -142,7 +142,7 @@ func TestImpactOfTargets(t *testing.T) {
 	before := []*render.Object{object("Deployment", "flux-system", "flux", "", "old"), object("ConfigMap", "apps", "gone", "", "old")}
 	after = append(after, before[0])
 	var got []string
-	for _, i := range impactOf(compare(before, after), before, after, nil) {
+	for _, i := range impactOf(compare(before, after, stayNot), before, after, nil) {
 		got = append(got, i.Summary)
 	}
 	want := "adds cluster dev/new (0 machines); takes 1 other object of dev out of the repo: 1 ConfigMap; adds 1 other object of dev: 1 " +

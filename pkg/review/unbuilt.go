@@ -10,18 +10,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
-// compared compares the objects of two sides. What lacks on one side only because kustomize could not build its folder there is left out:
-// a finding reports the folder, and Flux deletes nothing of a folder that it cannot build.
+// Unchanged is the sentence for a report without impact. It claims nothing of what could not be rendered.
+func (r *Report) Unchanged() string {
+	if r.Problems.Err() != nil {
+		return "Nothing changes in what can be rendered. As long as the rest has errors, Flux neither applies it nor deletes anything of it."
+	}
+	return "Nothing changes: Flux would apply the same."
+}
+
+// compared compares the objects of two sides. What lacks on one side only because something could not be built there is left out: a finding
+// reports that, and Flux deletes nothing of a Kustomization that it cannot build, or of a HelmRelease that it cannot render.
 func compared(before, after *render.Result) []ObjectChange {
-	return slices.DeleteFunc(compare(before.Objects, after.Objects), func(c ObjectChange) bool {
-		switch c.Action {
-		case Removed:
-			return unbuilt(after.Findings, c.old.Source.File)
-		case Added:
-			return unbuilt(before.Findings, c.new.Source.File)
-		case Changed:
-		}
-		return false
+	all := compare(before.Objects, after.Objects, unbuiltIn(before, after))
+	return slices.DeleteFunc(all, func(c ObjectChange) bool {
+		return c.Action == Added && unbuilt(before.Findings, c.new.Source.File)
 	})
 }
 
@@ -34,4 +36,59 @@ func unbuilt(findings diag.Findings, file string) bool {
 		}
 		return f.Severity == diag.SeverityError && strings.HasPrefix(file, folder+"/")
 	})
+}
+
+// mostLevels is how many Kustomizations, each of which applies the next, are followed from an object up. In a hostile repo they form a circle.
+const mostLevels = 32
+
+// applier is a Kustomization or a HelmRelease of a management cluster or of one of its workload clusters.
+type applier struct {
+	managementCluster string
+	owner             render.Owner
+}
+
+// unbuiltIn returns a function that tells whether an object of before may be missing in after, on one of its targets, only because what
+// applies it is incomplete there: its Kustomization or HelmRelease, or one of those that apply these.
+func unbuiltIn(before, after *render.Result) func(o *render.Object, target string) bool {
+	incomplete, declared := map[applier][][]string{}, map[applier][]*render.Object{}
+	for _, k := range after.Kustomizations {
+		if k.Incomplete {
+			at := applier{k.ManagementCluster, k.Owner}
+			incomplete[at] = append(incomplete[at], k.Targets)
+		}
+	}
+	for _, r := range after.Releases {
+		if !r.Rendered {
+			at := applier{r.Object.ManagementCluster, r.Owner}
+			incomplete[at] = append(incomplete[at], r.Object.Targets)
+		}
+	}
+	if len(incomplete) == 0 {
+		return func(*render.Object, string) bool { return false }
+	}
+	for _, o := range before.Objects {
+		if o.Kind == render.KindKustomization || o.Kind == render.KindHelmRelease {
+			at := applier{o.ManagementCluster, render.Owner{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}
+			declared[at] = append(declared[at], o)
+		}
+	}
+	return func(o *render.Object, target string) bool {
+		for range mostLevels {
+			at := applier{o.ManagementCluster, o.Owner}
+			if slices.ContainsFunc(incomplete[at], func(targets []string) bool { return reaches(targets, target) }) {
+				return true
+			}
+			i := slices.IndexFunc(declared[at], func(by *render.Object) bool { return reaches(by.Targets, target) })
+			if i < 0 {
+				return false
+			}
+			o = declared[at][i]
+		}
+		return false
+	}
+}
+
+// reaches tells whether what has the targets may apply objects to the target: it is for this target, or on the management cluster.
+func reaches(targets []string, target string) bool {
+	return len(targets) == 0 || slices.Contains(targets, target)
 }

@@ -100,7 +100,7 @@ func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) err
 		}
 	}
 	if len(r.Impact) == 0 {
-		ui.FprintText(s.Err, "Nothing changes: Flux would apply the same.")
+		ui.FprintText(s.Err, r.Unchanged())
 		return nil
 	}
 	out := s.Err // words are for people; a program gets the difference, too
