@@ -49,6 +49,14 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	}
 	var conflicts diag.Findings
 	for _, name := range commit.Files {
+		if !regular(before, name) || !regular(after, name) {
+			conflicts = append(conflicts, diag.Finding{
+				Severity: diag.SeverityError, Rule: "revert-conflict", File: name,
+				Summary: "it is a link or a submodule, which fleetctl does not revert",
+				Hint:    "`" + diag.ShellCommand("git", "revert", hash) + "`, then look at `fleetctl diff " + hash[:8] + "`",
+			})
+			continue
+		}
 		was, errWas := fileIn(after, name)
 		wanted, errWanted := fileIn(before, name)
 		now, errNow := fileHere(r.Dir, name)
@@ -65,7 +73,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 		case merged == nil && now != nil:
 			e.Changes.Delete(name)
 		case merged != nil:
-			e.Changes.Write(manifest.File{Path: name, Content: merged})
+			e.Changes.Write(manifest.File{Path: name, Content: merged, Mode: modeBack(before, after, name)})
 		}
 	}
 	e.Notes = append(e.Notes, r.Unpromoted(r.EnvironmentsOf(commit.Files))...)
@@ -91,6 +99,30 @@ func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitre
 	}
 	before, err := git.Files(parent)
 	return &commits[i], before, err
+}
+
+// regular tells whether a name is that of a regular file, or of none.
+func regular(files fs.FS, name string) bool {
+	info, err := fs.Stat(files, filepath.ToSlash(name))
+	return err != nil || info.Mode().IsRegular() // an error comes again where the content is read
+}
+
+// modeBack returns the permissions that a file had before the commit, or 0 if the commit did not change them.
+func modeBack(before, after fs.FS, name string) fs.FileMode {
+	wanted, was := permissions(before, name), permissions(after, name)
+	if wanted == was {
+		return 0
+	}
+	return wanted
+}
+
+// permissions returns those of a file, or those of a new one if there is none.
+func permissions(files fs.FS, name string) fs.FileMode {
+	info, err := fs.Stat(files, filepath.ToSlash(name))
+	if err != nil {
+		return 0o644
+	}
+	return info.Mode().Perm()
 }
 
 // fileHere is fileIn of a working tree.

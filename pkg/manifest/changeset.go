@@ -14,6 +14,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -213,7 +214,8 @@ func (c *Change) readOld(root *os.Root) (exists bool, err error) {
 		return false, fmt.Errorf("look at %s: %w", c.Path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return false, fmt.Errorf("%s is not a regular file (%s)", c.Path, info.Mode().Type())
+		return false, diag.Errorf("put a file with the content that is meant in its place: Flux follows no links, and fleetctl does not either",
+			"%s is not a regular file (%s)", c.Path, info.Mode().Type())
 	}
 	c.oldMode = info.Mode().Perm()
 	if c.old, err = within.Read(root, filepath.ToSlash(c.local), maxOld); err != nil {

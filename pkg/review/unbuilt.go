@@ -38,7 +38,7 @@ func unbuilt(findings diag.Findings, file string) bool {
 	})
 }
 
-// mostLevels is how many Kustomizations, each of which applies the next, are followed from an object up. In a hostile repo they form a circle.
+// mostLevels is how many Kustomizations, each of which applies the next, are followed from an object up. A hostile repo may have a circle.
 const mostLevels = 32
 
 // applier is a Kustomization or a HelmRelease of a management cluster or of one of its workload clusters.
