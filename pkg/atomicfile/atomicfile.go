@@ -2,7 +2,8 @@
 // -9. Before a writer returns, the file and its entry in the folder are on the disk, so that a power cut leaves neither an empty key nor a
 // truncated record. The well-kept libraries for this rename without flushing the folder, and none works below an os.Root.
 //
-// A process that is killed while it writes may leave a temporary file; Sweep removes those, and never one of a process that lives.
+// A process that is killed while it writes may leave a temporary file. Whoever writes the same file next removes it, and Sweep removes those
+// of a whole folder; neither touches one of a process that lives. That one cannot be removed keeps nobody from writing.
 package atomicfile
 
 import (
@@ -38,6 +39,7 @@ func (w writer) write(path string, content []byte, perm fs.FileMode) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer root.Close()
+	_ = SweepFor(target)
 	if err := w.replace(root, filepath.Base(target), content, perm); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -52,6 +54,7 @@ func Create(path string, content []byte, perm fs.FileMode) error {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
 	defer root.Close()
+	_ = SweepFor(path)
 	name := filepath.Base(path)
 	staged, err := writer{exact: true, flush: flush}.stage(root, name, content, perm)
 	if err != nil {

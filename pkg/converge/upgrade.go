@@ -84,6 +84,7 @@ func keepSnapshot(
 	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("keep a snapshot: %w", err)
 	}
+	_ = atomicfile.Sweep(dir) // what a killed run left of an earlier snapshot, which has Secrets
 	header := fmt.Sprintf("# %s of management cluster %s before %s\n", plain.Count(objects, "object"), s.Mgmt.Name, names(upgrades))
 	name = filepath.Join(dir, "before-upgrade-"+time.Now().UTC().Format("20060102T150405Z")+".yaml")
 	if err := atomicfile.Write(name, append([]byte(header), content...), 0o600); err != nil {

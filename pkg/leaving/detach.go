@@ -218,6 +218,7 @@ func (d *detach) file(ending string) (string, error) {
 		return "", diag.Wrap("save the kubeconfig and the objects of "+d.key.String(), err,
 			"point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
 	}
+	_ = atomicfile.Sweep(dir) // what a killed run left, which has Secrets
 	return filepath.Join(dir, strings.Join([]string{d.opts.Target.Name, d.key.Namespace, d.key.Name}, "-")+ending), nil
 }
 

@@ -11,8 +11,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/pivot"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/standing"
@@ -36,28 +38,17 @@ func (b *bootstrap) keepSnapshots(
 	if err != nil {
 		return err
 	}
-	last := ""
+	kept := &changes{client: client, claim: b.session.Claim()}
 	keep := func(ctx context.Context) error {
-		snap, _, err := pivot.TakeSnapshot(ctx, client, b.session.Claim())
+		keys, err := pivot.SealingKeys(p)
 		if err != nil {
 			return err
 		}
-		hash := sha256.New()
-		for _, o := range snap.Objects {
-			hash.Write(o.Object)
-		}
-		if now := string(hash.Sum(nil)); now != last {
-			keys, err := pivot.SealingKeys(p)
-			if err != nil {
-				return err
-			}
-			if err := snapshot.Put(ctx, place, snap, keys); err != nil {
-				return err
-			}
-			last = now
+		snap, err := kept.keep(ctx, place, keys)
+		if err == nil && snap != nil {
 			detail(snap.ID + " holds " + plain.Count(len(snap.Objects), "object"))
 		}
-		return nil
+		return err
 	}
 	if err := keep(ctx); err != nil {
 		return err
@@ -76,6 +67,47 @@ func (b *bootstrap) keepSnapshots(
 			return session.Late(ctx, keep)
 		}
 	}
+}
+
+// changes keeps snapshots of a management cluster, one for each change.
+type changes struct {
+	client *kube.Client
+	claim  *ownership.Claim
+	last   string // what the last snapshot holds
+}
+
+// keep keeps a snapshot, if anything has changed since the last one; nil if not. It reads the cluster twice then: the turn of a snapshot
+// begins before its reading, and would ask the place, which may be far away, at every look.
+func (c *changes) keep(ctx context.Context, place snapshot.Place, keys secret.Keys) (*snapshot.Snapshot, error) {
+	if _, holds, err := c.read(ctx); err != nil || holds == c.last {
+		return nil, err
+	}
+	turn, err := snapshot.Begin(ctx, place, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	snap, holds, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := turn.Put(ctx, snap, keys); err != nil {
+		return nil, err
+	}
+	c.last = holds
+	return snap, nil
+}
+
+// read takes a snapshot, and returns a digest of its objects, too.
+func (c *changes) read(ctx context.Context) (*snapshot.Snapshot, string, error) {
+	snap, _, err := pivot.TakeSnapshot(ctx, c.client, c.claim)
+	if err != nil {
+		return nil, "", err
+	}
+	hash := sha256.New()
+	for _, o := range snap.Objects {
+		hash.Write(o.Object)
+	}
+	return snap, string(hash.Sum(nil)), nil
 }
 
 // fromSnapshot finds out what remains of a management cluster that does not run here. It prepares the continuation of a

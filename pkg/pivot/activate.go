@@ -305,7 +305,13 @@ func (a *activation) takeOver(
 	}
 	if a.handsOver() {
 		o := a.handOptions(client, detail)
-		o.Attach, o.Check = commit.TakeUp, a.tries(commit.View(m.Flux))
+		o.Attach = commit.TakeUp
+		o.Check = func(ctx context.Context, at *kube.Client) error {
+			if err := a.tries(commit.View(m.Flux))(ctx, at); err != nil {
+				return err
+			}
+			return a.markHistory(ctx, commit) // somebody may have taken a snapshot before the journal forbade it
+		}
 		report, err = handover.Run(ctx, o)
 	} else {
 		o := a.options(client, commit.TakeUp, detail)

@@ -80,11 +80,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 		return nil, err
 	}
 	step := deps.Report.Start("take a snapshot of " + o.Target.Name)
-	snap, missing, err := TakeSnapshot(ctx, client, claim)
-	if err == nil {
-		step.Detail("encrypting it")
-		err = snapshot.Put(ctx, place, snap, keys)
-	}
+	snap, missing, err := keepOne(ctx, place, keys, client, claim, step.Detail)
 	if err != nil {
 		step.Fail(err)
 		return nil, err
@@ -94,6 +90,22 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 		FormatVersion: "1", Cluster: o.Target.Name, Snapshot: snap.ID, Place: place.String(), Taken: snap.Taken, Clusters: snap.Clusters,
 		Counts: snap.Counts, Missing: missing,
 	}, nil
+}
+
+// keepOne takes a snapshot, and keeps it as the newest of the place.
+func keepOne(
+	ctx context.Context, place snapshot.Place, keys secret.Keys, client *kube.Client, claim *ownership.Claim, detail func(string),
+) (*snapshot.Snapshot, []string, error) {
+	turn, err := snapshot.Begin(ctx, place, time.Now())
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, missing, err := TakeSnapshot(ctx, client, claim)
+	if err != nil {
+		return nil, nil, err
+	}
+	detail("encrypting it")
+	return snap, missing, turn.Put(ctx, snap, keys)
 }
 
 // place returns the place that the options name, or else the place that the fleet repo in o.Dir declares.
@@ -137,8 +149,8 @@ func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *
 	return keys, err
 }
 
-// TakeSnapshot reads everything that a management cluster manages. It also returns the names of the objects that a restore could not bring
-// back.
+// TakeSnapshot reads everything that a management cluster manages. Its ID is found when it is kept: see snapshot.Turn. TakeSnapshot also
+// returns the names of the objects that a restore could not bring back.
 func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Claim) (*snapshot.Snapshot, []string, error) {
 	journal, err := handover.ReadJournal(ctx, client)
 	if err != nil {
@@ -153,7 +165,7 @@ func TakeSnapshot(ctx context.Context, client *kube.Client, claim *ownership.Cla
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	snap := &snapshot.Snapshot{
-		ID: snapshot.NewID(now), Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name,
+		Taken: now, By: ownership.Somebody(), Fleet: claim.Fleet, FleetName: claim.Name,
 		ManagementCluster: claim.Cluster,
 		Providers:         []string{},
 	}

@@ -240,7 +240,7 @@ func (p *Move) handOver(
 	detail func(string),
 ) (*handover.Report, error) {
 	if p.Under == nil {
-		if err := markHandedOver(ctx, commit, target.Name); err != nil {
+		if err := markHandedOver(ctx, commit, target.Name, false); err != nil {
 			return nil, err
 		}
 	}
@@ -248,7 +248,10 @@ func (p *Move) handOver(
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
-			return following.Rehearse(ctx, p.session, at, commit.View(target.flux), p.rehearsal(target.Name))
+			if err := following.Rehearse(ctx, p.session, at, commit.View(target.flux), p.rehearsal(target.Name)); err != nil || p.Under != nil {
+				return err
+			}
+			return markHandedOver(ctx, commit, target.Name, true)
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}

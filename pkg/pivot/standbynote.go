@@ -86,18 +86,8 @@ func noteTakeOver(ctx context.Context, s *session.Session, place snapshot.Place,
 	if own != nil {
 		return nil
 	}
-	ids, err := place.List(ctx)
-	if err != nil {
-		return err
-	}
-	at := time.Now()
-	if len(ids) > 0 { // the note must be newer than every snapshot, also if the clock of another machine is ahead
-		if next := snapshot.TimeOf(ids[len(ids)-1]).Add(time.Second); at.Before(next) {
-			at = next
-		}
-	}
-	note := note(s, s.Mgmt.Name, s.Waiting, at)
-	if err := snapshot.Put(ctx, place, note, seal); err != nil {
+	note := note(s, s.Mgmt.Name, s.Waiting)
+	if err := putNote(ctx, place, note, seal); err != nil {
 		return err
 	}
 	if _, other, err = notesSince(ctx, s, place, keys, since); err != nil || other == nil {
@@ -182,9 +172,10 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 }
 
 // markHandedOver writes a note to the place of the snapshots that the management cluster to has the work, or will have it, so that nobody
-// restores the work from there. It runs before the commit, because a run that is killed right after the commit could not write the note. An
-// abort takes a new snapshot, which replaces the note.
-func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
+// restores the work from there. It runs before the hand-over begins, and again (anew) before the commit, when the journal keeps everybody
+// from taking another snapshot: a run that is killed right after the commit could not write the note. An abort takes a new snapshot, which
+// replaces the note.
+func markHandedOver(ctx context.Context, p *following.Pushed, to string, anew bool) error {
 	s := p.Session
 	if s.SnapshotsTo() == "" {
 		return nil
@@ -197,14 +188,38 @@ func markHandedOver(ctx context.Context, p *following.Pushed, to string) error {
 	if err != nil {
 		return err
 	}
-	return snapshot.Put(ctx, place, note(s, to, "", time.Now()), keys)
+	return noteHandedOver(ctx, place, note(s, to, ""), keys, anew)
+}
+
+// noteHandedOver keeps the note as the newest in the place, and removes the earlier notes that say the same. If the newest one says the same
+// already, it is kept instead, unless anew.
+func noteHandedOver(ctx context.Context, place snapshot.Place, note *snapshot.Snapshot, keys secret.Keys, anew bool) error {
+	same := func(s *snapshot.Snapshot) bool {
+		return s.ID != note.ID && s.HandedOver == note.HandedOver && s.HandedOverUID == note.HandedOverUID
+	}
+	if newest, err := snapshot.Find(ctx, place, "", keys); err == nil && same(newest) && !anew {
+		return nil
+	}
+	if err := putNote(ctx, place, note, keys); err != nil {
+		return err
+	}
+	_ = removeNotesIn(ctx, place, keys, same) // one note too many says nothing wrong
+	return nil
+}
+
+// putNote keeps a note in the place of the snapshots, as the newest there.
+func putNote(ctx context.Context, place snapshot.Place, note *snapshot.Snapshot, keys secret.Keys) error {
+	turn, err := snapshot.Begin(ctx, place, note.Taken)
+	if err != nil {
+		return err
+	}
+	return turn.Put(ctx, note, keys)
 }
 
 // note returns the note that the management cluster to has the work, or will have it. uid is the UID of a standby that takes over, or "".
-func note(s *session.Session, to, uid string, at time.Time) *snapshot.Snapshot {
-	at = at.UTC().Truncate(time.Second)
+func note(s *session.Session, to, uid string) *snapshot.Snapshot {
 	return &snapshot.Snapshot{
-		ID: snapshot.NewID(at), Taken: at, By: ownership.Somebody(), Fleet: s.Identity(), FleetName: s.Fleet.Metadata.Name,
+		Taken: time.Now().UTC().Truncate(time.Second), By: ownership.Somebody(), Fleet: s.Identity(), FleetName: s.Fleet.Metadata.Name,
 		ManagementCluster: s.DeclaredAs(),
 		Providers:         []string{}, Clusters: []string{}, Available: []string{}, HandedOver: to, HandedOverUID: uid,
 	}

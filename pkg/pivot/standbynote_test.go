@@ -2,6 +2,7 @@ package pivot
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,5 +89,58 @@ func TestNoteTakeOver(t *testing.T) {
 	}
 	if err := noteTakeOver(ctx, second, folder, keys, keys, snap.ID); err != nil {
 		t.Errorf("the second, once the first has given up: %v", err)
+	}
+}
+
+// A pivot that is begun many times keeps one note, later than the snapshot of a machine whose clock is ahead, and pushes no snapshot out: if
+// the pivot is undone because the source is gone, they are all that is left of it.
+func TestNoteHandedOver(t *testing.T) {
+	ctx := t.Context()
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := secret.Keys{key}
+	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "platform"}}
+	snapshotOf := func(at time.Time) {
+		snap := &snapshot.Snapshot{ID: snapshot.NewID(at), Taken: at, ManagementCluster: "platform"}
+		if err := snapshot.Put(ctx, folder, snap, keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range snapshot.Keep {
+		snapshotOf(time.Now().Add(time.Duration(n-snapshot.Keep+2) * time.Hour)) // the last one is of an hour from now
+	}
+	before, err := folder.List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each run notes it twice: before it begins, and before the commit.
+	for n := range 2 * (snapshot.Keep + 1) {
+		if err := noteHandedOver(ctx, folder, note(s, "next", ""), keys, n%2 == 1); err != nil {
+			t.Fatal(err)
+		}
+		ids, err := folder.List(ctx)
+		if err != nil || len(ids) != len(before)+1 || !slices.Equal(ids[:len(before)], before) {
+			t.Fatalf("after note %d, the place has %v, %v; want one note after %v", n, ids, err, before)
+		}
+		snap, err := snapshot.Find(ctx, folder, before[len(before)-1], keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := handedOverSince(ctx, s, folder, snap, keys); err == nil || !strings.Contains(err.Error(), "to next") {
+			t.Errorf("after note %d, the snapshot could be restored: %v", n, err)
+		}
+	}
+	snapshotOf(time.Now().Add(2 * time.Hour)) // taken after the first note, before the journal forbids it
+	if err := noteHandedOver(ctx, folder, note(s, "next", ""), keys, true); err != nil {
+		t.Fatal(err)
+	}
+	if newest, err := snapshot.Find(ctx, folder, "", keys); err != nil || newest.HandedOver != "next" {
+		t.Errorf("the newest is %+v, %v; want the note", newest, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -68,12 +69,12 @@ func nearest(folder string) (string, error) {
 
 // writable tries, since permission bits do not tell about read-only and networked file systems. It leaves nothing behind.
 func writable(folder string) error {
-	f, err := os.CreateTemp(folder, ".fleetctl-preflight-*")
+	f, err := atomicfile.New(filepath.Join(folder, "preflight"), 0o600) // which removes what a killed run left
 	if err != nil {
 		return err
 	}
-	closeErr := f.Close()
-	return errors.Join(closeErr, os.Remove(f.Name()))
+	f.Discard()
+	return nil
 }
 
 // cause drops the path that an os error repeats.

@@ -14,25 +14,14 @@ import (
 // Keep is how many snapshots of a management cluster a place keeps.
 const Keep = 10
 
-// Put seals a snapshot, keeps it in the place, and removes the oldest beyond Keep. That an old one cannot be removed is no error: the new
-// one is there.
+// Put seals a snapshot, keeps it in the place under the ID that it has, and removes the oldest beyond Keep. Commands use a Turn, which finds
+// the ID.
 func Put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) error {
-	sealed, err := s.Seal(keys)
+	ids, err := put(ctx, place, s, keys)
 	if err != nil {
 		return err
 	}
-	if err := place.Save(ctx, s.ID, sealed); err != nil {
-		return err
-	}
-	ids, err := place.List(ctx)
-	if err != nil {
-		return nil //nolint:nilerr // it is kept; who lists them will say so
-	}
-	for _, id := range ids[:max(len(ids)-Keep, 0)] {
-		if id != s.ID {
-			_ = place.Remove(ctx, id)
-		}
-	}
+	prune(ctx, place, s.ID, ids)
 	return nil
 }
 

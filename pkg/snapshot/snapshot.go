@@ -28,8 +28,10 @@ const maxSize = 2 << 30
 // Snapshot is what a management cluster managed at some moment.
 type Snapshot struct {
 	FormatVersion string `json:"formatVersion"`
-	// ID is the unique name of the snapshot in a place. It begins with the time at which the snapshot was taken.
-	ID    string    `json:"id"`
+	// ID is the unique name of the snapshot in a place, and its order there: see Turn. It begins with the time at which the snapshot was taken,
+	// or with a later time if another machine's clock is ahead.
+	ID string `json:"id"`
+	// Taken is when the snapshot was taken, by the clock of the machine that took it.
 	Taken time.Time `json:"taken"`
 	// By names the user and the machine that took the snapshot, for people to read.
 	By string `json:"by"`
@@ -66,7 +68,7 @@ func NewID(taken time.Time) string {
 	return taken.UTC().Format(idTime) + "-" + strings.ToLower(rand.Text()[:6])
 }
 
-// TimeOf is when the snapshot of that ID was taken, to the second; the zero time where NewID has not made the ID.
+// TimeOf is the time with which that ID begins, to the second; the zero time where NewID has not made the ID.
 func TimeOf(id string) time.Time {
 	text, _, _ := strings.Cut(id, "-")
 	taken, err := time.Parse(idTime, text)

@@ -81,6 +81,7 @@ func (s Store) KeepEdit(fleet Fleet, file string, content []byte) (string, error
 	if err := s.privateFolder(dir); err != nil {
 		return "", err
 	}
+	_ = atomicfile.Sweep(dir) // each edit has a name of its own, and would leave what a killed run left of another
 	path := filepath.Join(dir, editPrefix(file)+strings.ToLower(rand.Text()[:8])+editEnding)
 	return path, atomicfile.Write(path, content, 0o600)
 }

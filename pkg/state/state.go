@@ -91,6 +91,7 @@ func (s Store) SupportBundle(name string, gathered time.Time) (string, error) {
 	if err := s.privateFolder(dir); err != nil {
 		return "", err
 	}
+	_ = atomicfile.Sweep(dir) // no two bundles have the same name, so that none would remove what a killed run left of another
 	return filepath.Join(dir, name+"-"+gathered.UTC().Format("20060102-150405")+".tar.gz"), nil
 }
 

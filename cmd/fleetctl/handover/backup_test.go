@@ -117,7 +117,7 @@ type place struct {
 // kindsOfPlaces are the kinds that --to of backup knows.
 var kindsOfPlaces = []string{"folder", "branch", "registry"}
 
-// newPlace returns a place that is full: the next backup removes the oldest snapshot.
+// newPlace returns a place that is full: the next backup removes the oldest snapshot. The newest one is from a machine whose clock is ahead.
 func (p *places) newPlace(t *testing.T, kind string) *place {
 	t.Helper()
 	name := fmt.Sprintf("snapshots-%d", p.made.Add(1))
@@ -145,7 +145,11 @@ func (p *places) newPlace(t *testing.T, kind string) *place {
 	}
 	for n := range snapshots.Keep {
 		taken := time.Date(2026, 1, 1, n, 0, 0, 0, time.UTC)
-		old := &snapshots.Snapshot{ID: snapshots.NewID(taken), Taken: taken, Fleet: "bed", ManagementCluster: "source"}
+		named := taken
+		if n == snapshots.Keep-1 {
+			named = time.Now().Add(10 * time.Hour)
+		}
+		old := &snapshots.Snapshot{ID: snapshots.NewID(named), Taken: taken, Fleet: "bed", ManagementCluster: "source"}
 		if err := snapshots.Put(t.Context(), made, old, p.keys); err != nil {
 			t.Fatal(err)
 		}
@@ -204,6 +208,9 @@ func (at *place) kept(t *testing.T, keys secret.Keys, objects int) (newest *snap
 		if len(s.Objects) != objects {
 			faults = append(faults, fmt.Sprintf("%s has %d of %d objects", id, len(s.Objects), objects))
 		}
+	}
+	if newest != nil && newest.ID != ids[len(ids)-1] {
+		faults = append(faults, fmt.Sprintf("a restore would take %s, and not the newest one, %s", ids[len(ids)-1], newest.ID))
 	}
 	return newest, faults
 }

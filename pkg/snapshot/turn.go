@@ -1,0 +1,130 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// Turn is the place of one snapshot, or of one note, in the order of a place. The clocks of the machines that write to a place differ. So
+// a turn is later than everything that the place had when the turn began, whatever the clock says.
+type Turn struct {
+	place  Place
+	id     string
+	before []string // the IDs that the place had when the turn began
+}
+
+// Begin begins a turn. Call it before you read what the snapshot will hold: then a snapshot is never later than a note about a hand-over
+// that happened while it was read.
+func Begin(ctx context.Context, place Place, now time.Time) (*Turn, error) {
+	ids, err := place.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := nextID(ids, now)
+	return &Turn{place, id, ids}, diag.Wrap("find the name of the next snapshot in "+place.String(), err, diag.Hint(err))
+}
+
+// nextID is an ID that sorts behind all of ids, the oldest first: of now, or else of the second after the newest.
+func nextID(ids []string, now time.Time) (string, error) {
+	if len(ids) == 0 {
+		return NewID(now), nil
+	}
+	newest := ids[len(ids)-1]
+	if least := TimeOf(newest).Add(time.Second); now.Before(least) {
+		now = least
+	}
+	id := NewID(now)
+	if !ValidID(id) || id <= newest { // no clock has made the newest ID
+		return "", diag.Errorf("find out who has made it, and remove it", "no snapshot can be newer than %s", newest)
+	}
+	return id, nil
+}
+
+// Put gives the snapshot the ID of the turn and keeps it, as the function Put does. A note becomes later than everything that others kept
+// meanwhile, and no snapshot is removed for it: if the hand-over is undone, the snapshots are needed again. A snapshot is not kept if somebody kept a note during the turn: the work that it holds was handed over while it was read.
+func (t *Turn) Put(ctx context.Context, s *Snapshot, keys secret.Keys) error {
+	s.ID = t.id
+	ids, err := put(ctx, t.place, s, keys)
+	if err != nil {
+		return err
+	}
+	if s.HandedOver != "" {
+		return t.last(ctx, s, keys, ids)
+	}
+	if err := t.refuseNote(ctx, s, keys, ids); err != nil {
+		return err
+	}
+	prune(ctx, t.place, s.ID, ids)
+	return nil
+}
+
+// last keeps the note once more, with a later ID, for as long as others have kept something later.
+func (t *Turn) last(ctx context.Context, s *Snapshot, keys secret.Keys, ids []string) error {
+	for len(ids) > 0 && ids[len(ids)-1] > s.ID {
+		earlier := s.ID
+		id, err := nextID(ids, time.Time{})
+		if err != nil {
+			return err
+		}
+		s.ID = id
+		if ids, err = put(ctx, t.place, s, keys); err != nil {
+			return err
+		}
+		if err := t.place.Remove(ctx, earlier); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuseNote takes the snapshot away again if the place has an earlier note that was not there when the turn began.
+func (t *Turn) refuseNote(ctx context.Context, s *Snapshot, keys secret.Keys, ids []string) error {
+	for _, id := range ids {
+		if id >= s.ID || slices.Contains(t.before, id) {
+			continue
+		}
+		other, err := Find(ctx, t.place, id, keys)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && other.HandedOver == "" {
+			continue
+		}
+		if err == nil {
+			err = diag.Errorf("ask "+other.HandedOver+": `fleetctl connect`", "%s has handed its work over to %s, or is about to: "+
+				"the snapshot that was being taken meanwhile is not kept", s.ManagementCluster, other.HandedOver)
+		}
+		return errors.Join(err, t.place.Remove(context.WithoutCancel(ctx), s.ID))
+	}
+	return nil
+}
+
+// put seals a snapshot, saves it, and lists the place.
+func put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) ([]string, error) {
+	sealed, err := s.Seal(keys)
+	if err != nil {
+		return nil, err
+	}
+	if err := place.Save(ctx, s.ID, sealed); err != nil {
+		return nil, err
+	}
+	ids, err := place.List(ctx)
+	if err != nil {
+		err = fmt.Errorf("the snapshot %s is kept, but whether it is the newest cannot be told: %w", s.ID, err)
+	}
+	return ids, err
+}
+
+// prune removes the oldest snapshots beyond Keep, and never the one that was kept now. That one cannot be removed is no error: the new one
+// is there.
+func prune(ctx context.Context, place Place, kept string, ids []string) {
+	for _, id := range ids[:max(len(ids)-Keep, 0)] {
+		if id != kept {
+			_ = place.Remove(ctx, id)
+		}
+	}
+}

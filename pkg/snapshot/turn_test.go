@@ -1,0 +1,194 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/secret"
+)
+
+// keepAt takes a turn on a machine whose clock shows that time.
+func keepAt(t *testing.T, place Place, at time.Time, keys secret.Keys) *Snapshot {
+	t.Helper()
+	turn, err := Begin(t.Context(), place, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := taken(at)
+	if err := turn.Put(t.Context(), s, keys); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newPlace(t *testing.T) *Folder {
+	t.Helper()
+	place, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return place
+}
+
+// Machines whose clocks are far apart write to one place. The newest snapshot is the one that was taken last, and the oldest goes first.
+func TestClocksApart(t *testing.T) {
+	keys, place := newKeys(t), newPlace(t)
+	real := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	clocks := []time.Duration{0, time.Hour, -time.Hour, 100 * 365 * 24 * time.Hour, 0, 0, -30 * time.Minute}
+	var all []string
+	for n := range 3 * Keep {
+		s := keepAt(t, place, real.Add(clocks[n%len(clocks)]), keys)
+		all = append(all, s.ID)
+		if newest, err := Find(t.Context(), place, "", keys); err != nil || newest.ID != s.ID {
+			t.Fatalf("snapshot %d: the newest is %v, %v; want %s", n, newest, err, s.ID)
+		}
+		ids, err := place.List(t.Context())
+		if want := all[max(len(all)-Keep, 0):]; err != nil || !slices.Equal(ids, want) {
+			t.Fatalf("snapshot %d: the place has\n%v, %v; want\n%v", n, ids, err, want)
+		}
+	}
+}
+
+// With clocks that agree, an ID begins with the time.
+func TestIDOfATurn(t *testing.T) {
+	keys, place := newKeys(t), newPlace(t)
+	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	for _, at := range []time.Time{at, at.Add(time.Second), at.Add(time.Hour)} {
+		if s := keepAt(t, place, at, keys); !TimeOf(s.ID).Equal(at) {
+			t.Errorf("%s at %s", s.ID, at)
+		}
+	}
+}
+
+// Nothing can be newer than a name that no clock makes. The next snapshot is refused, where nobody would find it.
+func TestNoLaterID(t *testing.T) {
+	for _, last := range []string{"99991231T235959Z-zzzzzz", "99999999T999999Z-aaaaaa", "20261399T000000Z-aaaaaa"} {
+		place := newPlace(t)
+		if err := place.Save(t.Context(), last, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Begin(t.Context(), place, time.Now()); err == nil || !strings.Contains(err.Error(), "newer than "+last) {
+			t.Errorf("%s: %v", last, err)
+		}
+	}
+}
+
+func noted(at time.Time) *Snapshot {
+	s := taken(at)
+	s.HandedOver, s.Objects = "next", nil
+	return s
+}
+
+// A snapshot that was being read while the work was handed over is not kept: it would be newer than the note.
+func TestHandedOverDuringATurn(t *testing.T) {
+	keys, place, ctx := newKeys(t), newPlace(t), t.Context()
+	now := time.Now()
+	before := keepAt(t, place, now, keys)
+	slow, err := Begin(ctx, place, now.Add(time.Hour)) // its clock is ahead
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := keepAt(t, place, now, keys)
+	turn, err := Begin(ctx, place, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := noted(now)
+	if err := turn.Put(ctx, note, keys); err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.Put(ctx, taken(now), keys); err == nil || !strings.Contains(err.Error(), "handed its work over to next") {
+		t.Errorf("a snapshot of before: %v", err)
+	}
+	if ids, err := place.List(ctx); err != nil || !slices.Equal(ids, []string{before.ID, other.ID, note.ID}) {
+		t.Errorf("the place has %v, %v", ids, err)
+	}
+	if after := keepAt(t, place, now.Add(-time.Hour), keys); after.ID <= note.ID {
+		t.Errorf("after an abort, the snapshot %s is older than the note %s", after.ID, note.ID)
+	}
+}
+
+// crowded is a place to which others write while one turn saves.
+type crowded struct {
+	Place
+	others []func()
+}
+
+func (c *crowded) Save(ctx context.Context, id string, sealed []byte) error {
+	if len(c.others) > 0 {
+		c.others[0]()
+		c.others = c.others[1:]
+	}
+	return c.Place.Save(ctx, id, sealed)
+}
+
+// A note is later than what others keep at the same moment with clocks that are ahead, and removes no snapshot.
+func TestNoteIsLast(t *testing.T) {
+	keys, folder, ctx := newKeys(t), newPlace(t), t.Context()
+	now := time.Now()
+	for range Keep {
+		keepAt(t, folder, now, keys)
+	}
+	place := &crowded{Place: folder}
+	for n := range 2 {
+		place.others = append(place.others, func() {
+			at := now.Add(time.Duration(n+1) * time.Hour)
+			s := taken(at)
+			sealed, err := s.Seal(keys)
+			if err := errors.Join(err, folder.Save(ctx, s.ID, sealed)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	turn, err := Begin(ctx, place, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := noted(now)
+	if err := turn.Put(ctx, note, keys); err != nil {
+		t.Fatal(err)
+	}
+	ids, err := folder.List(ctx)
+	if err != nil || len(ids) != Keep+3 || ids[Keep+2] != note.ID {
+		t.Errorf("the place has %v, %v; want the note %s last", ids, err, note.ID)
+	}
+	if newest, err := Find(ctx, folder, "", keys); err != nil || newest.HandedOver != "next" {
+		t.Errorf("the newest: %v, %v", newest, err)
+	}
+}
+
+// unlisted is a place that cannot be listed once a snapshot is in it.
+type unlisted struct {
+	Place
+	saved bool
+}
+
+func (u *unlisted) Save(ctx context.Context, id string, sealed []byte) error {
+	u.saved = true
+	return u.Place.Save(ctx, id, sealed)
+}
+
+func (u *unlisted) List(ctx context.Context) ([]string, error) {
+	if u.saved {
+		return nil, fmt.Errorf("list: %w", fs.ErrPermission)
+	}
+	return u.Place.List(ctx)
+}
+
+// A command does not say that it kept the newest snapshot where it cannot know.
+func TestCannotTellWhetherItIsTheNewest(t *testing.T) {
+	turn, err := Begin(t.Context(), &unlisted{Place: newPlace(t)}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = turn.Put(t.Context(), taken(time.Now()), newKeys(t))
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "cannot be told") {
+		t.Errorf("got %v", err)
+	}
+}
