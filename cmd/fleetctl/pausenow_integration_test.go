@@ -259,3 +259,43 @@ func TestPauseNow(t *testing.T) {
 		})
 	}
 }
+
+// A hand-over has suspended Flux's objects of its clusters, and recorded how they were. Nobody resumes them in the midst of it: Flux would
+// change what is being handed over. The objects of other clusters are free, and so are these once the hand-over is finished.
+func TestNoResumeInTheMidstOfAHandOver(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	b := newNowBed(ctx, t)
+	release := b.now(3, "cluster", "resume", "sim")[0]
+	ref := b.apply(release, nil)
+	if _, err := flux.NewSystem(b.client).SetSuspended(ctx, []kube.Ref{ref}, true); err != nil {
+		t.Fatal(err)
+	}
+	record := func(phase, cluster string) {
+		t.Helper()
+		journal := `{"formatVersion":"1","id":"x","role":"source","phase":"` + phase +
+			`","source":{"name":"mgmt","uid":"u"},"target":{"name":"second","uid":"v"},"select":["` + cluster + `"]}`
+		for _, object := range []string{
+			`{apiVersion: v1, kind: Namespace, metadata: {name: fleetctl-system}}`,
+			`{apiVersion: v1, kind: Secret, metadata: {namespace: fleetctl-system, name: fleetctl-handover}, stringData: {journal: '` + journal + `'}}`,
+		} {
+			if _, err := kubetest.ApplyYAML(ctx, b.client, []byte(object), kube.ApplyOptions{FieldManager: "test"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	record("fenced", release.Namespace+"/sim")
+	code, _, stderr := b.run("cluster", "resume", "sim", "--now")
+	if code != 1 || !strings.Contains(stderr, "in the middle of the transfer of "+release.Namespace+"/sim") ||
+		!strings.Contains(stderr, "fleetctl cluster transfer sim --abort") {
+		t.Errorf("exit code %d\n%s", code, stderr)
+	}
+	record("fenced", "other/other")
+	if got := b.now(0, "cluster", "resume", "sim"); !got[0].Changed {
+		t.Errorf("while another cluster is handed over: %+v", got)
+	}
+	record("released", release.Namespace+"/sim")
+	if got := b.now(0, "cluster", "pause", "sim"); !got[0].Changed {
+		t.Errorf("afterwards: %+v", got)
+	}
+}

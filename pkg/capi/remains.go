@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -20,7 +19,7 @@ type Remain struct {
 	kube.Ref
 	// Cluster is the Cluster of the object.
 	Cluster kube.Key
-	// CloudID is the provider's ID of the object's resource in the cloud, or "" if the object does not have it.
+	// CloudID has the provider's IDs of the object's resources in the cloud, or "" if the object does not have any.
 	CloudID string
 	// Finalizers are the finalizers that hold the object.
 	Finalizers []string
@@ -60,18 +59,8 @@ func (m *Manager) Remains(ctx context.Context, clusters []kube.Key) ([]Remain, e
 	return all, errors.Join(errs...)
 }
 
-// notOfCluster tells whether objects of a kind never have a resource in a cloud, such as events and built-in kinds.
+// notOfCluster tells whether objects of a kind never have a resource in a cloud, such as events and built-in kinds. The objects of Azure's
+// service operator, which the Azure provider makes, have resources.
 func notOfCluster(kind schema.GroupKind) bool {
-	return !strings.Contains(kind.Group, "cluster.x-k8s.io")
-}
-
-// cloudID returns the provider's ID of an object's resource in the cloud, from one of the fields that Cluster API's contracts and the
-// providers use. It returns "" if there is none.
-func cloudID(obj *unstructured.Unstructured) string {
-	for _, path := range [][]string{{"spec", "providerID"}, {"spec", "network", "vpc", "id"}, {"spec", "instanceID"}} {
-		if id, _, _ := unstructured.NestedString(obj.Object, path...); id != "" {
-			return id
-		}
-	}
-	return ""
+	return !strings.Contains(kind.Group, "cluster.x-k8s.io") && !strings.HasSuffix(kind.Group, ".azure.com")
 }

@@ -129,6 +129,11 @@ func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*R
 			"a cluster becomes one by `fleetctl init`, with host.existing in fleet.yaml, or by `fleetctl pivot --to-kubeconfig FILE`",
 			"the cluster at %s is no management cluster: it belongs to no fleet", client.Host())
 	}
+	if other := s.OtherManagement(claim); other != "" {
+		return nil, diag.Errorf("give the kubeconfig of "+s.Mgmt.Name+"; this one is for `"+
+			diag.ShellCommand("fleetctl", "connect", "--management", other, "--kubeconfig")+" FILE`",
+			"the cluster at %s is not the management cluster %s, but %s of the same fleet", client.Host(), s.Mgmt.Name, other)
+	}
 	if err := s.CheckClaim(claim); err != nil {
 		return nil, err
 	}

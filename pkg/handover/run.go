@@ -213,7 +213,11 @@ func InTheMiddle(name string, j *Journal) error {
 	if j.Around {
 		return BeingFenced(name, j)
 	}
-	return diag.Errorf("first finish it (`"+j.Command()+"`) or undo it (`"+j.Command()+" --abort`)",
+	hint := "first finish it (`" + j.Command() + "`)"
+	if !j.Phase.Committed() {
+		hint += " or undo it (`" + j.Command() + " --abort`)"
+	}
+	return diag.Errorf(hint,
 		"%s is in the middle of %s, from %s to %s", name, j.what(), j.Source.Name, j.Target.Name)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/converge"
@@ -104,7 +105,7 @@ func result(r *converge.Run) *InitResult {
 	result := &InitResult{
 		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Host: string(s.Mgmt.Host.Type),
 		Repo: s.Opts.Dir, GitURL: endpoint.Display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.Revision,
-		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: string(endpoint.Credentials.IdentityPub),
+		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: strings.TrimSpace(string(endpoint.Credentials.IdentityPub)),
 		Changed: r.Changed.Load(), Kept: kept,
 		Upgraded: installed.Upgraded, Renewed: installed.Renewed, Snapshot: installed.Snapshot,
 	}

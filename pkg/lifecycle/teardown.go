@@ -173,15 +173,19 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 	return err
 }
 
-// readJournal finds out whether the management cluster is a standby. It refuses a standby in the middle of a take-over. Such a standby has
-// copies of objects that another management cluster may still manage, and to delete the copies could delete the clusters.
+// readJournal finds out whether the management cluster is a standby. It refuses a management cluster in the middle of a hand-over: the other
+// side would be left with a fence and copies that nobody finishes, and to delete copies could delete clusters that another one manages. A
+// target that has taken over owns what it has.
 func (t *teardown) readJournal(ctx context.Context) error {
 	journal, err := handover.ReadJournal(ctx, t.client)
 	t.rests = journal.IsStandby()
-	if err != nil || !journal.Active() || !journal.Activates || journal.Role != handover.RoleTarget {
+	if err != nil || !journal.Active() {
 		return err
 	}
-	return handover.InTheMiddle(t.opts.Target.Name, journal)
+	if journal.Role == handover.RoleTarget && journal.Phase.Committed() && !journal.Activates {
+		return nil
+	}
+	return handover.Restorable(t.opts.Target.Name, journal)
 }
 
 func (t *teardown) list(ctx context.Context) ([]capi.Cluster, error) {

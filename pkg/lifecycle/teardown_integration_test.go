@@ -5,18 +5,21 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -236,5 +239,52 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 	}
 	if _, err := management.Find(e.Deps.Store, "", e.Dir); err != nil {
 		t.Errorf("it cannot be run again: %v", err)
+	}
+}
+
+// In the middle of a hand-over, a teardown of either side would leave the other one fenced, with copies or without a source. A target that has
+// taken over owns what it has, and what is finished or undone hinders nobody.
+func TestNoTeardownInTheMiddleOfAHandOver(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := newExistingCluster(t)
+	target := e.WithFlux(ctx, t)
+	if err := e.Client.Create(ctx, standingtest.NewWorkload("team-a", "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: handover.JournalKey.Namespace}}
+	if err := e.Client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	journal := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}}
+	if err := e.Client.Create(ctx, journal); err != nil {
+		t.Fatal(err)
+	}
+	agreed := errors.New("agreed")
+	for _, test := range []struct {
+		role   handover.Role
+		phase  handover.Phase
+		detach bool
+		want   string
+	}{
+		{handover.RoleSource, handover.PhasePlanned, false, "`fleetctl cluster transfer alpha --abort`"},
+		{handover.RoleSource, handover.PhaseFenced, false, "`fleetctl cluster transfer alpha --abort`"},
+		{handover.RoleSource, handover.PhaseAborting, false, "`fleetctl cluster transfer alpha --abort`"},
+		{handover.RoleSource, handover.PhaseFenced, true, "`fleetctl cluster detach team-a/alpha`"},
+		{handover.RoleTarget, handover.PhasePlanned, false, "`fleetctl cluster transfer alpha --abort`"},
+		{handover.RoleTarget, handover.PhaseCommitted, false, ""},
+		{handover.RoleSource, handover.PhaseReleased, false, ""},
+	} {
+		journal.Data = map[string][]byte{"journal": fmt.Appendf(nil, `{"formatVersion":"1","id":"x","role":%q,"phase":%q,"detach":%t,`+
+			`"source":{"name":"mgmt","uid":"u"},"target":{"name":"second","uid":"v"},"select":["team-a/alpha"]}`, test.role, test.phase, test.detach)}
+		if err := e.Client.Update(ctx, journal); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Teardown(ctx, e.Deps, TeardownOptions{
+			Target: target, DeleteClusters: true, Confirm: func(*TeardownPlan) error { return agreed },
+		})
+		if test.want == "" && !errors.Is(err, agreed) || test.want != "" && !strings.Contains(diag.Hint(err), test.want) {
+			t.Errorf("%s, %s: %v (%s)", test.role, test.phase, err, diag.Hint(err))
+		}
 	}
 }

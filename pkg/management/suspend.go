@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -39,6 +42,10 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 	if err != nil {
 		return nil, err
 	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, err
+	}
 	systems := map[string]*flux.System{"": flux.NewSystem(client)}
 	var all []Switched
 	var failed []error
@@ -46,6 +53,9 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 	for _, o := range objects {
 		if dead[o.Cluster] {
 			continue
+		}
+		if handedOver(journal, o) {
+			return all, errors.Join(append(failed, handover.Restorable("management cluster "+t.Name, journal))...)
 		}
 		if systems[o.Cluster] == nil {
 			if systems[o.Cluster], err = workloadFlux(ctx, client, o.Cluster); err != nil {
@@ -71,6 +81,19 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 		}
 	}
 	return all, errors.Join(failed...)
+}
+
+// handedOver tells of an object of Flux on the management cluster whether it is in the midst of a hand-over. Such a hand-over has suspended
+// it and recorded its state: a change would let Flux act on what is being handed over, or would be lost at the end. Objects of a cluster that
+// is not handed over are free, and so is what is on a workload cluster.
+func handedOver(journal *handover.Journal, o FluxObject) bool {
+	if !journal.Active() || o.Cluster != "" {
+		return false
+	}
+	return journal.Whole() || slices.ContainsFunc(journal.Select, func(cluster string) bool {
+		namespace, _, _ := strings.Cut(cluster, "/")
+		return namespace == o.Namespace
+	})
 }
 
 // workloadFlux is the Flux of a workload cluster, which stands in the namespace of its name.

@@ -103,10 +103,19 @@ func (s *Session) CheckClaim(c *ownership.Claim) error {
 			"the cluster %s %w: %s; this is %s", s.Mgmt.Name, ownership.ErrOtherFleet, c, ownership.Describe(s.Self.Name, s.Self.ID, s.Self.Place()))
 	}
 	if c.Cluster != s.Mgmt.Name {
-		return diag.Errorf("give each management cluster a cluster of its own: host in fleet.yaml",
-			"the cluster that fleet.yaml names for %s is %s", s.Mgmt.Name, c)
+		return diag.Errorf("name another cluster; in fleet.yaml, each management cluster has a cluster of its own (host)",
+			"the cluster named for %s is already another management cluster of this fleet: %s", s.Mgmt.Name, c)
 	}
 	return nil
+}
+
+// OtherManagement returns the name of the management cluster of this fleet that the claim belongs to, if it is another one than the session's.
+// It returns "" for a claim of the session's management cluster or of another fleet.
+func (s *Session) OtherManagement(c *ownership.Claim) string {
+	if c == nil || c.Fleet != s.Identity() || c.Cluster == s.Mgmt.Name {
+		return ""
+	}
+	return c.Cluster
 }
 
 // ConfirmClaim notes in the cluster where its fleet repo is, once the repo has the identity.

@@ -31,7 +31,7 @@ func TestNoPivotIntoAChild(t *testing.T) {
 		}
 	}
 	claim := &ownership.Claim{Fleet: "f", Name: "acme", Cluster: "eu"}
-	if err := s.CheckClaim(claim); err == nil || !strings.Contains(err.Error(), "the cluster that fleet.yaml names for root is") {
+	if err := s.CheckClaim(claim); err == nil || !strings.Contains(err.Error(), "the cluster named for root is already another management cluster of this fleet") {
 		t.Errorf("a kubeconfig that leads to it: %v", err)
 	}
 	claim.Cluster = "root"

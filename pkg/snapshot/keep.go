@@ -25,6 +25,24 @@ func Put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) error 
 	return nil
 }
 
+// none is the error for a place without a snapshot. It is an fs.ErrNotExist. id is the ID of the wanted snapshot, or "" for the newest.
+func none(place Place, id string) error {
+	what := "find a snapshot"
+	if id != "" {
+		what = "find the snapshot " + id
+	}
+	return diag.Wrap(what, absent{fmt.Sprintf("%s has no snapshot of this management cluster", place)},
+		"look whether this is the right place, and whether it is mounted: --from; while the management cluster "+
+			"lives, `fleetctl backup --to PLACE` takes a snapshot")
+}
+
+// absent is an fs.ErrNotExist in words about snapshots.
+type absent struct{ text string }
+
+func (a absent) Error() string { return a.text }
+
+func (absent) Is(target error) bool { return target == fs.ErrNotExist }
+
 // Find reads the snapshot of that ID or, with an empty one, the newest; fs.ErrNotExist where there is none.
 func Find(ctx context.Context, place Place, id string, keys secret.Keys) (*Snapshot, error) {
 	ids, err := place.List(ctx)
@@ -34,12 +52,12 @@ func Find(ctx context.Context, place Place, id string, keys secret.Keys) (*Snaps
 	if id == "" && len(ids) > 0 {
 		id = ids[len(ids)-1]
 	}
-	if id == "" {
-		return nil, diag.Wrap("find a snapshot", fmt.Errorf("%w in %s", fs.ErrNotExist, place), "`fleetctl backup` takes one")
+	if len(ids) == 0 {
+		return nil, none(place, id)
 	}
 	sealed, err := place.Load(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Wrap("find the snapshot "+id, fmt.Errorf("%w in %s", fs.ErrNotExist, place), "there are: "+strings.Join(ids, ", "))
+		return nil, diag.Wrap("find the snapshot "+id, absent{place.String() + " does not have it"}, "there are: "+strings.Join(ids, ", "))
 	}
 	if err != nil {
 		return nil, diag.Wrap("read the snapshot "+id+" in "+place.String(), err, "")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
@@ -181,5 +182,31 @@ func TestDamaged(t *testing.T) {
 	}
 	if _, err := Open(sealed, keys); err == nil || !strings.Contains(err.Error(), `it is called "../x"`) {
 		t.Errorf("a strange name: %v", err)
+	}
+}
+
+// A place without snapshots may be the wrong one, or not mounted. Where others are there, they are named.
+func TestNoSuchSnapshot(t *testing.T) {
+	keys := newKeys(t)
+	place, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"", "20260101T000000Z-aaaaaa"} {
+		_, err := Find(t.Context(), place, id, keys)
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), place.String()+" has no snapshot of this management cluster") {
+			t.Errorf("%q: %v", id, err)
+		}
+		if hint := diag.Hint(err); !strings.Contains(hint, "mounted") || !strings.Contains(hint, "`fleetctl backup --to PLACE`") {
+			t.Errorf("%q: hint %q", id, hint)
+		}
+	}
+	there := taken(time.Now())
+	if err := Put(t.Context(), place, there, keys); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Find(t.Context(), place, "20260101T000000Z-aaaaaa", keys)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "does not have it") || !strings.Contains(diag.Hint(err), there.ID) {
+		t.Errorf("%v (%s)", err, diag.Hint(err))
 	}
 }

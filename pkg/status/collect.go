@@ -43,7 +43,7 @@ func Collect(ctx context.Context, from Sources) *Report {
 	}}
 	parts := []func(context.Context){c.git}
 	if from.Client != nil {
-		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.standby, c.place)
+		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.standby, c.handOver, c.place)
 	}
 	var all sync.WaitGroup
 	for _, part := range parts {
@@ -61,6 +61,8 @@ type collector struct {
 	failed []Problem
 	// replaced is not nil if another cluster has the place of the management cluster.
 	replaced *Problem
+	// underWay is what to say of a hand-over that is not finished; nil if there is none.
+	underWay error
 }
 
 // missing records a source that could not be read.

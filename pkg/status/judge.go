@@ -31,6 +31,7 @@ func (c *collector) judge() {
 	for _, p := range inOrder(c.failed) {
 		r.blame(p.Object, p.Reason, "")
 	}
+	c.judgeHandOver()
 	if r.Standby != nil {
 		c.atRest()
 		c.judgeInstalled()
@@ -42,7 +43,7 @@ func (c *collector) judge() {
 	for _, s := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
 		switch {
 		case s.Suspended:
-			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), s.resumeHint())
+			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), c.resumeHint(&s))
 		case !s.Ready:
 			r.blame(ref(s), s.Reason, s.behind)
 		}
