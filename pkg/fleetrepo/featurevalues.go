@@ -52,7 +52,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 			return nil, err
 		}
 	}
-	return e, nil
+	e.Notes, err = r.noteFluxless(e.Notes, targets)
+	return e, err
 }
 
 // valuesOfFeature returns the existing files of scaffold.FeatureValues for a feature. It leaves out a file with such a
