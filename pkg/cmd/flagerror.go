@@ -22,7 +22,9 @@ func flagError(c *cobra.Command, err error, line []string) error {
 	}
 	hint := "see `" + c.CommandPath() + " --help`"
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
-		if near := diag.Nearest(unknown.GetSpecifiedName(), flagNames(c)); near != "" {
+		if unknown.GetSpecifiedName() == "offline" && c.Flags().Lookup("bundle") != nil {
+			hint = "give --bundle: what the command needs then comes from the bundle, and not over the network"
+		} else if near := diag.Nearest(unknown.GetSpecifiedName(), flagNames(c)); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
 	}

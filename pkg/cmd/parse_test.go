@@ -400,6 +400,7 @@ func TestParseRefuses(t *testing.T) {
 		"status --watch --interval 0s":                           "is not positive",
 		"status shop --watch":                                    "--watch shows all clusters",
 		"upgrade plan --push":                                    "a plan alone changes nothing",
+		"upgrade plan --to latest --offline":                     "--offline forbids it",
 		"upgrade plan --to v1":                                   "there is only latest",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -284,17 +284,26 @@ func (r *Reader) lockedImages(
 	return out, notes, oncePerServer(errs)
 }
 
-// oncePerServer joins errors. It reports an unreachable server only for the first download from this server.
+// oncePerServer joins errors. It reports a server that was not reached, or was silent, only for the first download from this server.
 func oncePerServer(errs []error) error {
 	told := map[string]bool{}
 	return errors.Join(slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
-		silent, ok := errors.AsType[*contact.Error](err)
-		again := ok && told[silent.Host]
-		if ok {
-			told[silent.Host] = true
-		}
+		host := withoutAnswer(err)
+		again := host != "" && told[host]
+		told[host] = true
 		return again
 	})...)
+}
+
+// withoutAnswer returns the server that err says has not answered, or "".
+func withoutAnswer(err error) string {
+	if unreached, ok := errors.AsType[*contact.Error](err); ok {
+		return unreached.Host
+	}
+	if silent, ok := errors.AsType[*contact.SilentError](err); ok {
+		return silent.Host
+	}
+	return ""
 }
 
 // imagesOf are the images of components, once each; whole tells that all components were read.

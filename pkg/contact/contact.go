@@ -66,6 +66,9 @@ type transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if silent := patienceOf(req.Context()).before(req.URL.Host); silent != nil {
+		return nil, silent
+	}
 	defer progress.Wait(req.Context(), func() string { return "an answer of " + req.URL.Host })()
 	limit := t.limit
 	for attempt := 1; ; attempt++ {
@@ -115,8 +118,13 @@ func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Respons
 	ctx, cancel := context.WithCancelCause(req.Context())
 	timer := time.AfterFunc(limit, func() { cancel(errLimit(limit)) })
 	var made atomic.Bool
-	silent := &SilentError{req.URL.Host, t.silence}
-	server := &waiting{silent: silent, stop: cancel}
+	patience := patienceOf(req.Context())
+	silent := &SilentError{req.URL.Host, patience.within(t.silence)}
+	stop := func(cause error) {
+		patience.remember(silent)
+		cancel(cause)
+	}
+	server := &waiting{silent: silent, stop: stop}
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if timer.Stop() {
 			made.Store(true)
@@ -132,7 +140,7 @@ func (t *transport) try(req *http.Request, limit time.Duration) (_ *http.Respons
 		cancel(nil)
 		return nil, made.Load(), err
 	}
-	resp.Body = &body{Steady(resp.Body, silent, cancel), cancel}
+	resp.Body = &body{Steady(resp.Body, silent, stop), cancel}
 	return resp, true, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,5 +182,45 @@ func TestSteadyWriter(t *testing.T) {
 	defer close(some.gone)
 	if n, err := io.WriteString(contact.SteadyWriter(some, silent), text); n > len(text)/2 || !errors.Is(err, silent) {
 		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// A context that asks for less silence gives a silent server up after that, and asks it no second time. Other contexts go on asking.
+func TestWithSilence(t *testing.T) {
+	for name, answer := range silences {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				answer(w, r)
+			}))
+			t.Cleanup(server.Close)
+			client := &http.Client{Transport: contact.Transport(&http.Transport{})}
+			get := func(ctx context.Context) error {
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.Do(req)
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+				return err
+			}
+			for range 2 {
+				asked.Store(0)
+				ctx := contact.WithSilence(t.Context(), 300*time.Millisecond)
+				for range 20 {
+					silent, ok := errors.AsType[*contact.SilentError](get(ctx))
+					if !ok || silent.Host != strings.TrimPrefix(server.URL, "http://") || silent.Limit != 300*time.Millisecond {
+						t.Fatalf("got %v", silent)
+					}
+				}
+				if got := asked.Load(); got != 1 {
+					t.Errorf("the server was asked %d times", got)
+				}
+			}
+		})
 	}
 }

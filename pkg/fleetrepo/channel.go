@@ -74,9 +74,9 @@ func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("read the source of channel %s: %w", channel, err)
 	}
-	documents, err := yamledit.Parse(src)
+	documents, err := documentsOf(name, src)
 	if err != nil {
-		return "", findingsOf(name, err)
+		return "", err
 	}
 	if len(documents) == 0 {
 		return "", nil

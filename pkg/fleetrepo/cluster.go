@@ -192,7 +192,7 @@ func (r *Repo) load(p place) (*declared, error) {
 }
 
 func parseCluster(p place, src []byte) (*declared, error) {
-	documents, err := yamledit.Parse(src)
+	documents, err := documentsOf(p.file, src)
 	if err != nil {
 		return nil, err
 	}
@@ -368,6 +368,22 @@ func findingsOf(file string, err error) diag.Findings {
 		return findings
 	}
 	return diag.Findings{{Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Summary: err.Error(), Hint: diag.Hint(err)}}
+}
+
+// documentsOf returns the documents of a file that people edit. The error is a finding with the place of the mistake.
+func documentsOf(file string, src []byte) ([]*yaml.Node, error) {
+	documents, err := yamledit.Parse(src)
+	if err == nil {
+		return documents, nil
+	}
+	line, column, summary := yamledit.Place(src, err)
+	if line > 0 {
+		summary = "not valid YAML: " + summary
+	}
+	return nil, diag.Findings{{
+		Severity: diag.SeverityError, Rule: v1alpha1.RuleSyntax, File: file, Line: max(line, 1), Column: column, Summary: summary,
+		Hint: diag.Hint(err),
+	}}
 }
 
 // noCluster returns the hint for a name that no chart's cluster has. In an adopted fleet, clusters may be manifests,

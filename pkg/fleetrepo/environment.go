@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -327,8 +328,11 @@ func (r *Repo) filesBelow(dir string) ([]string, error) {
 // again. Otherwise it changes only the source, and the patches that name the source.
 func followSource(src []byte, at layout.Layout, name, source string) ([]byte, error) {
 	documents, err := yamledit.Parse(src)
-	if err != nil || len(documents) == 0 {
+	if err != nil {
 		return nil, fmt.Errorf("not a Flux Kustomization: %w", err)
+	}
+	if len(documents) == 0 {
+		return nil, errors.New("not a Flux Kustomization: it is empty")
 	}
 	old := text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
 	if old == source {

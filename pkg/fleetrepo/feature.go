@@ -123,7 +123,26 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 			e.Notes = append(e.Notes, "An API server like that of cluster "+name+" gets nothing of it: the chart says that it cannot run Flux.")
 		}
 	}
-	return e, nil
+	e.Notes, err = r.noteFluxless(e.Notes, targets)
+	return e, err
+}
+
+// noteFluxless adds a note to notes for each environment among the targets that has clusters, of which none runs Flux: what an environment
+// has reaches its clusters by their own Flux.
+func (r *Repo) noteFluxless(notes []string, targets []scaffold.FeatureTarget) ([]string, error) {
+	places, err := r.places("")
+	if err != nil {
+		return nil, err
+	}
+	for _, environment := range environmentsOf(slices.DeleteFunc(slices.Clone(targets), func(t scaffold.FeatureTarget) bool {
+		return t.Cluster != "" || t.Management
+	})) {
+		clusters := slices.DeleteFunc(slices.Clone(places), func(p place) bool { return p.environment != environment })
+		if len(clusters) > 0 && !slices.ContainsFunc(clusters, func(p place) bool { return r.runsFlux(p.target()) }) {
+			notes = append(notes, "No cluster of "+environment+" runs Flux, so none has it before one does.")
+		}
+	}
+	return notes, nil
 }
 
 // checkTwice refuses to enable a feature for environments if some of their clusters have it by themselves: two Flux

@@ -52,7 +52,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 			return nil, err
 		}
 	}
-	return e, nil
+	e.Notes, err = r.noteFluxless(e.Notes, targets)
+	return e, err
 }
 
 // valuesOfFeature returns the existing files of scaffold.FeatureValues for a feature. It leaves out a file with such a
@@ -120,9 +121,13 @@ func (r *Repo) featureValues(file string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents, err := yamledit.Parse(src)
-	if err != nil || len(documents) != 1 {
-		return nil, findingsOf(file, fmt.Errorf("not one ConfigMap: %w", err))
+	documents, err := documentsOf(file, src)
+	if err != nil {
+		return nil, err
+	}
+	if len(documents) != 1 {
+		return nil, findingsOf(file, diag.Errorf("remove the others from it, or delete it: then this command writes it anew",
+			"it has %d documents, and should have one, the ConfigMap with the values", len(documents)))
 	}
 	return ParseValues(file, []byte(text(yamledit.Find(documents[0], "data", "values.yaml"))))
 }

@@ -40,6 +40,9 @@ const mostUnversioned = 5000
 
 func isTooMuch(dir string) bool {
 	n := 0
+	if linked, err := filepath.EvalSymlinks(dir); err == nil { // WalkDir looks at a link, and not behind it
+		dir = linked
+	}
 	_ = filepath.WalkDir(dir, func(string, fs.DirEntry, error) error {
 		if n++; n > mostUnversioned {
 			return fs.SkipAll

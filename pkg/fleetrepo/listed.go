@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -40,6 +39,12 @@ func (r *Repo) enlist(cs *manifest.ChangeSet, root, file string, want bool) erro
 			return nil
 		}
 	}
+}
+
+// EnlistSecret adds the new file of a Secret to the resources of the kustomization.yaml in its folder. Without one, it does
+// nothing.
+func (r *Repo) EnlistSecret(e *Edit, file string) error {
+	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
 }
 
 // listed adds file to the resources of the kustomization.yaml in the folder dir, or removes it there. Without a kustomization.yaml it
@@ -86,9 +91,12 @@ func (r *Repo) list(cs *manifest.ChangeSet, dir string, change func(entries []st
 	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
 		src = cs.Files()[i].Content
 	}
-	documents, err := yamledit.Parse(src)
-	if err != nil || len(documents) == 0 {
-		return findingsOf(name, fmt.Errorf("not a kustomization.yaml: %w", err))
+	documents, err := documentsOf(name, src)
+	if err != nil {
+		return err
+	}
+	if len(documents) == 0 {
+		return findingsOf(name, diag.Errorf("delete it, or write `resources: []` into it", "it is empty, and kustomize reads no empty file"))
 	}
 	var entries []string
 	if resources := yamledit.Find(documents[0], "resources"); resources != nil {

@@ -167,9 +167,9 @@ func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", file, err)
 	}
-	documents, err := yamledit.Parse(src)
+	documents, err := documentsOf(file, src)
 	if err != nil {
-		return false, findingsOf(file, err)
+		return false, err
 	}
 	found := false
 	for i, d := range documents {
@@ -352,13 +352,14 @@ func (r *Repo) eachIn(environments []string, do func(p place, cluster string, ow
 		if !slices.Contains(environments, p.environment) || !r.runsFlux(t) {
 			continue
 		}
-		src, err := r.read(path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile))
+		file := path.Join(t.Layout.Cluster(t.Environment, t.Cluster), layout.FluxFile)
+		src, err := r.read(file)
 		if err != nil {
 			return fmt.Errorf("read how cluster %s runs Flux: %w", t.Cluster, err)
 		}
-		documents, err := yamledit.Parse(src)
+		documents, err := documentsOf(file, src)
 		if err != nil {
-			return findingsOf(layout.FluxFile, err)
+			return err
 		}
 		own := slices.ContainsFunc(documents, func(d *yaml.Node) bool { return text(yamledit.Find(d, "metadata", "name")) == t.Cluster+"-sync" })
 		do(p, t.Cluster, own)

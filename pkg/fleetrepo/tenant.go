@@ -132,8 +132,15 @@ func (r *Repo) AddTenant(name string, opts TenantOptions) (*Edit, error) {
 		}
 	}
 	if opts.Source != nil {
-		err = r.addApps(e, name, name, *opts.Source, environments)
+		if err := r.addApps(e, name, name, *opts.Source, environments); err != nil {
+			return nil, err
+		}
 	}
+	var targets []scaffold.FeatureTarget
+	for _, env := range environments {
+		targets = append(targets, scaffold.FeatureTarget{Environment: env})
+	}
+	e.Notes, err = r.noteFluxless(e.Notes, targets)
 	return e, err
 }
 

@@ -206,7 +206,11 @@ func Rules(root string) (*secret.Rules, error) {
 // EncryptedFiles lists the files of the fleet repo at root that end in SOPS' suffix: paths with forward slashes, sorted.
 func EncryptedFiles(root string) ([]string, error) {
 	var names []string
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(root) // WalkDir looks at a link, and not behind it
+	if err != nil {
+		return nil, fmt.Errorf("look for encrypted files: %w", err)
+	}
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

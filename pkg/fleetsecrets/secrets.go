@@ -52,8 +52,8 @@ func (n New) content() ([]byte, error) {
 	return content, nil
 }
 
-// Encrypt returns the edit that encrypts a file in place. If n is not nil, the edit makes the file from n. The public key in the repo is
-// enough.
+// Encrypt returns the edit that encrypts a file in place. If n is not nil, the edit makes the file from n, and names it in the
+// kustomization.yaml of its folder, if there is one. The public key in the repo is enough.
 func Encrypt(o Options, n *New) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {
@@ -80,11 +80,12 @@ func Encrypt(o Options, n *New) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error
 	if err != nil {
 		return nil, diag.Wrap(o.File, err, "")
 	}
-	return func(*fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		e := privateEdit("Encrypt "+o.File, manifest.File{Path: o.File, Content: sealed})
-		if n == nil {
-			e.Replaces = []string{o.File} // in clear, as it was read: whether that was committed or not, it must not stay
+		if n != nil {
+			return e, r.EnlistSecret(e, o.File)
 		}
+		e.Replaces = []string{o.File} // in clear, as it was read: whether that was committed or not, it must not stay
 		return e, nil
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -39,6 +40,7 @@ func ReadComponents(
 		return nil, nil, err
 	}
 	step := report.Start("read components")
+	ctx = contact.WithSilence(ctx, contact.Watched)
 	reader, err := components.Open(ctx, bundleFile, cacheDir)
 	if err != nil {
 		step.Fail(err)

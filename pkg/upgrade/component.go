@@ -18,7 +18,7 @@ type Component struct {
 	// Newest is the newest version that fits: it implements the Cluster API contract that this fleetctl knows, and one
 	// step leads to it from the installed version.
 	Newest string `json:"newest,omitempty"`
-	// Unread says that the releases could not be read, so Newest is not known.
+	// Unread says that the releases could not be read, or were not asked for, so Newest is not known.
 	Unread bool `json:"unread,omitempty"`
 	// Contract of the declared version, for a provider.
 	Contract string `json:"contract,omitempty"`

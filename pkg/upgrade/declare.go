@@ -7,6 +7,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 )
 
@@ -23,6 +24,7 @@ func Declare(ctx context.Context, plan func(*fleetrepo.Repo) (*Plan, error), o P
 		if err := found.releasesErr(func(c *Component) bool { return c.Type != TypeFeature }); err != nil {
 			return nil, err
 		}
+		ctx := contact.WithSilence(ctx, contact.Watched)
 		reader, err := components.Open(ctx, o.Bundle, o.CacheDir)
 		if err != nil {
 			return nil, err

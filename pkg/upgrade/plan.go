@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -30,6 +31,8 @@ type PlanOptions struct {
 	ManagementCluster string
 	// Bundle is an offline bundle in which to look for versions; empty: the releases, over the network.
 	Bundle, CacheDir string
+	// Offline looks for no versions over the network. Without a bundle, only the versions that this fleetctl itself knows are then known.
+	Offline bool
 }
 
 // The kinds of Components other than providers.
@@ -155,7 +158,7 @@ func Make(ctx context.Context, store state.Store, o PlanOptions) (_ *Plan, err e
 	if err := p.listFeatures(); err != nil {
 		return nil, err
 	}
-	p.lookAtReleases(ctx)
+	p.lookAtReleases(contact.WithSilence(ctx, contact.Watched))
 	p.noteSkew()
 	p.noteFound()
 	for i := range p.plan.Components {
@@ -261,8 +264,13 @@ func (p *planner) lookAtReleases(ctx context.Context) {
 }
 
 func (p *planner) judge(ctx context.Context, c *Component) error {
+	unasked := p.o.Offline && p.o.Bundle == ""
 	switch c.Type {
 	case TypeFeature:
+		if c.Unread = unasked; unasked {
+			p.noteFeatureChange(c)
+			return nil
+		}
 		return p.judgeFeature(ctx, c)
 	case TypeKubernetes:
 		p.judgeKubernetes(c)
@@ -278,6 +286,12 @@ func (p *planner) judge(ctx context.Context, c *Component) error {
 		return p.judgeCertManager(c) //nolint:contextcheck // it asks nobody
 	}
 	if p.isUnlisted(c) { // nobody knows where its releases are, and no command changes it
+		return nil
+	}
+	if c.Unread = unasked; unasked {
+		if c.Changes() {
+			c.Against = append(c.Against, against(c)...)
+		}
 		return nil
 	}
 	return p.judgeProvider(ctx, c)

@@ -87,15 +87,20 @@ func (p *planner) judgeFeature(ctx context.Context, c *Component) error {
 		return err
 	}
 	c.Newest = found.Version
-	if c.Changes() {
-		c.note("Flux brings the version of the fleet repo to " + p.mgmt.Name)
-	}
+	p.noteFeatureChange(c)
 	if found.Newer != "" {
 		move := diag.ShellCommand("fleetctl", "feature", "add", c.Name, "--chart", of.declared.Chart, "--version",
 			strings.ReplaceAll(found.Newer, "_", "+"))
 		c.note(found.Newer + " is available, and " + found.Why + ": `" + move + "` moves to it")
 	}
 	return nil
+}
+
+// noteFeatureChange notes that no command brings a feature's declared version to the cluster.
+func (p *planner) noteFeatureChange(c *Component) {
+	if c.Changes() {
+		c.note("Flux brings the version of the fleet repo to " + p.mgmt.Name)
+	}
 }
 
 // sameChart tells whether two texts mean the same version of a chart. Flux appends a part of its digest to the version of a chart from a

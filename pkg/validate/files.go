@@ -102,14 +102,18 @@ func (t *tree) walk(ctx context.Context) error {
 		return err
 	}
 	defer root.Close()
-	return filepath.WalkDir(t.dir, func(name string, entry fs.DirEntry, err error) error {
+	top, err := filepath.EvalSymlinks(t.dir) // WalkDir looks at a link, and not behind it
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		relative, err := filepath.Rel(t.dir, name)
+		relative, err := filepath.Rel(top, name)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -185,8 +184,8 @@ func (u *passedOver) loose() {
 	}
 }
 
-// fluxless returns a cluster of an environment whose clusters in a cloud all run no Flux, so that shared files reach none of them. It
-// returns nil for other environments.
+// fluxless returns a cluster of an environment whose clusters in a cloud all run no Flux, so that shared files reach none of them. If it
+// can, it returns one that could run Flux. It returns nil for other environments.
 func (u *passedOver) fluxless(l layout.Layout, environment string) *cluster {
 	var one *cluster
 	for _, c := range u.clusters {
@@ -196,9 +195,25 @@ func (u *passedOver) fluxless(l layout.Layout, environment string) *cluster {
 		if u.tree.has(path.Join(c.dir, layout.FluxFile)) {
 			return nil
 		}
-		one = cmp.Or(one, c)
+		if one == nil || u.withoutFlux(one) {
+			one = c
+		}
 	}
 	return one
+}
+
+// expected tells whether a file that the clusters of an environment share is there before its first reader. Before `fleetctl init`, the repo
+// has no Flux that a cluster could run. And the values of a feature stay with the feature, whether or not a cluster has both.
+func (u *passedOver) expected(m *v1alpha1.ManagementCluster, l layout.Layout, environment string, f *file) bool {
+	c := u.fluxless(l, environment)
+	if c == nil || !u.waits(f) {
+		return false
+	}
+	if u.withoutFlux(c) {
+		feature, isValues := strings.CutSuffix(path.Base(f.path), "-values.yaml")
+		return isValues && u.tree.has(path.Join(layout.FeaturesDir, feature, "namespaced", "release.yaml"))
+	}
+	return !u.tree.has(path.Join(m.Dir(), layout.FluxDir))
 }
 
 // waits tells whether a file is shared by the clusters of an environment, none of which runs Flux yet. That is no error, because the next
@@ -278,7 +293,11 @@ func (u *passedOver) clustersOf(m *v1alpha1.ManagementCluster, l layout.Layout, 
 				continue
 			}
 			if name == layout.CommonDir {
-				u.below(at, func(f *file) (string, string) { return u.commonReason(l, e.Name, at, f) })
+				for _, f := range u.tree.below(at) {
+					if !u.expected(m, l, e.Name, f) {
+						u.judge(f, func(f *file) (string, string) { return u.commonReason(l, e.Name, at, f) })
+					}
+				}
 				continue
 			}
 			if i := slices.IndexFunc(clusters, func(c *cluster) bool { return c.dir == at }); i >= 0 {

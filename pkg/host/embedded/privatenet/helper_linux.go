@@ -162,12 +162,18 @@ func receiveSocket(conn int) (errno syscall.Errno, fd int, err error) {
 		return errno, -1, nil
 	}
 	messages, err := unix.ParseSocketControlMessage(beside[:m])
-	if err != nil || len(messages) != 1 {
+	if err != nil {
 		return 0, -1, fmt.Errorf("it sent no socket: %w", err)
 	}
+	if len(messages) != 1 {
+		return 0, -1, fmt.Errorf("it sent no socket: %d messages", len(messages))
+	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
+	if err != nil {
 		return 0, -1, fmt.Errorf("it sent no socket: %w", err)
+	}
+	if len(fds) != 1 {
+		return 0, -1, fmt.Errorf("it sent %d sockets", len(fds))
 	}
 	return 0, fds[0], nil
 }
