@@ -24,6 +24,10 @@ const MaxSaid = 2 << 10
 // list of volumes: the bound has room for 50,000 volumes.
 const MaxAnswer = 256 << 20
 
+// MostPages bounds the pages of one list. The longest list of a real account has some hundred, and a server that always names another page
+// would otherwise be asked forever, while everything it says is kept in memory.
+const MostPages = 10_000
+
 // Resource is one resource in a cloud.
 type Resource struct {
 	Region string `json:"region"`

@@ -20,7 +20,7 @@ type plant struct {
 	more func(files map[string]string)
 }
 
-func plants() []plant { return slices.Concat(plantsInFiles(), plantsInObjects()) }
+func plants() []plant { return slices.Concat(plantsInFiles(), plantsInObjects(), plantsRefused()) }
 
 // plantsInFiles are errors that keep a folder from being built or applied, and those of references.
 func plantsInFiles() []plant {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -47,7 +49,7 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 	if err == nil {
 		return withoutNewline(stdout.kept.Bytes()), nil
 	}
-	if said := without(stderr.kept.String(), stdout.kept.String()); said != "" {
+	if said := without(stderr.text(), stdout.kept.String()); said != "" {
 		err = fmt.Errorf("%w: %s", err, said)
 	}
 	return "", diag.Errorf(hint, "command %s: %w", command[0], err)
@@ -57,26 +59,52 @@ func variableFromCommand(ctx context.Context, command []string, dir string, envi
 type bounded struct {
 	kept bytes.Buffer // not embedded: io.Copy would write past the bound by its ReadFrom
 	most int
+	cut  bool   // whether there was more
 	full func() // called when there is more; nil where nobody wants to know
 }
 
 // Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	room := b.most - b.kept.Len()
-	if len(p) > room && b.full != nil {
-		b.full()
+	if len(p) > room {
+		b.cut = true
+		if b.full != nil {
+			b.full()
+		}
 	}
 	_, _ = b.kept.Write(p[:min(room, len(p))]) // a buffer takes all
 	return len(p), nil
 }
 
-// without is what was said without the lines of a secret output.
+// text is what was kept. Of text that was cut, it leaves out the last line: half a line is not recognised as a part of a secret.
+func (b *bounded) text() string {
+	text := b.kept.String()
+	if b.cut {
+		text = text[:strings.LastIndexByte(text, '\n')+1]
+	}
+	return text
+}
+
+// without is what was said without the lines of a secret output, and without the longer words of these lines: a program that fails says
+// only the key, where its output has a profile.
 func without(said, output string) string {
-	const least = 5 // shorter lines stand in many a word
+	const leastLine, leastWord = 5, 8 // shorter ones stand in many a word
+	var secrets []string
 	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); len(line) >= least {
-			said = strings.ReplaceAll(said, line, "…")
+		if line = strings.TrimSpace(line); len(line) >= leastLine {
+			secrets = append(secrets, line)
 		}
+		for _, word := range strings.FieldsFunc(line, isBetweenWords) {
+			if len(word) >= leastWord {
+				secrets = append(secrets, word)
+			}
+		}
+	}
+	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // a part of a longer one must not hide it
+	for _, secret := range slices.Compact(secrets) {
+		said = strings.ReplaceAll(said, secret, "…")
 	}
 	return strings.TrimSpace(said)
 }
+
+func isBetweenWords(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=:,;{}[]()<>", r) }

@@ -2,6 +2,7 @@ package variables
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,17 @@ func TestValuesThatAreNone(t *testing.T) {
 			v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; echo \"is $0 " + canary + "?\" >&2; exit 3"}},
 			"",
 			"command sh: exit status 3: is sh …?",
+		},
+		{ // its output has the secret as a part of a line
+			v1alpha1.Variable{Command: []string{"sh", "-c", "echo secret_key = " + canary + "; echo refused: " + canary + " >&2; exit 3"}},
+			"",
+			"command sh: exit status 3: refused: …",
+		},
+		{ // what is told of it ends within the secret
+			v1alpha1.Variable{Command: []string{"sh", "-c", fmt.Sprintf("echo %[1]s; (echo no; head -c %[2]d /dev/zero; echo %[1]s) >&2; exit 3",
+				canary+"-and-more", maxSaid-3-len(canary))}},
+			"",
+			"command sh: exit status 3: no",
 		},
 		{v1alpha1.Variable{Command: []string{"sh", "-c", "echo " + canary + "; yes"}}, "", "command sh: its output is larger than"},
 		{v1alpha1.Variable{Command: []string{"sh", "-c", "yes " + canary + " | head -c 9999999 >&2; exit 1"}}, "", "command sh: exit status 1"},

@@ -178,3 +178,29 @@ func TestSchemaIsThere(t *testing.T) {
 		t.Errorf("no schema: %v", err)
 	}
 }
+
+// A variable has one value for all providers of a management cluster, so two sources of one variable are an error, and one source twice is
+// none.
+func TestOneValueForAllProviders(t *testing.T) {
+	one, two := "1", "2"
+	const other = `provider aws declares the variable "X" in another way`
+	for name, tc := range map[string]struct {
+		first, second Variable
+		want          string
+	}{
+		"the same":         {Variable{Name: "X", Value: &one}, Variable{Name: "X", Value: &one}, ""},
+		"its own name":     {Variable{Name: "X"}, Variable{Name: "X", Env: "X"}, ""},
+		"another value":    {Variable{Name: "X", Value: &one}, Variable{Name: "X", Value: &two}, other},
+		"another source":   {Variable{Name: "X", File: "a"}, Variable{Name: "X", Env: "A"}, other},
+		"another variable": {Variable{Name: "X", File: "a"}, Variable{Name: "Y", File: "b"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Fleet{Spec: FleetSpec{ManagementClusters: []ManagementCluster{{Name: "a", Providers: []Provider{
+				{Name: "aws", Variables: []Variable{tc.first}}, {Name: "vsphere", Variables: []Variable{tc.second}},
+			}}}}}
+			if got := Validate(f).Error(); strings.Contains(got, other) != (tc.want != "") {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -42,6 +43,7 @@ func (v *validator) providers(at string, all []Provider) {
 		}
 	}
 	v.oneInput(at, all)
+	v.oneValue(at, all)
 	unique(v, all, func(i int) string { return itemPath(at, i) }, "provider", func(p Provider) string {
 		if p.Name == "" {
 			return ""
@@ -136,6 +138,33 @@ func (v *validator) oneInput(at string, all []Provider) {
 					"%s reads standard input, too", found)
 			}
 			found = x.Name
+		}
+	}
+}
+
+// oneValue reports a variable that several providers declare with different sources. A variable has one value for all providers, so all but
+// one of the sources would be passed over.
+func (v *validator) oneValue(at string, all []Provider) {
+	type declared struct {
+		variable Variable
+		provider int
+	}
+	first := map[string]declared{}
+	for i, p := range all {
+		for j, x := range p.Variables {
+			if x.Env == x.Name { // which it is without it, too
+				x.Env = ""
+			}
+			before, there := first[x.Name]
+			if !there {
+				first[x.Name] = declared{x, i}
+				continue
+			}
+			if before.provider != i && x.Name != "" && !reflect.DeepEqual(before.variable, x) {
+				v.errorf(RuleValue, itemPath(itemPath(at, i)+".variables", j),
+					"declare it in the same way for both, or for one of them alone: a variable has one value for all providers",
+					"provider %.60s declares the variable %.60q in another way", all[before.provider].Name, x.Name)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -54,8 +55,11 @@ type Account struct {
 
 var _ cloud.Account = (*Account)(nil)
 
-// maxAnswer is a variable, so that tests need not send that much.
-var maxAnswer = cloud.MaxAnswer
+// maxAnswer and mostPages are variables, so that tests need not send that much.
+var (
+	maxAnswer = cloud.MaxAnswer
+	mostPages = cloud.MostPages
+)
 
 // New returns the account for the credentials in encoded, the value of CredentialsVariable. Find searches the given regions, or every
 // region of the account if there are none. No error contains a part of the value.
@@ -173,6 +177,9 @@ func (a *Account) allRegions(ctx context.Context) ([]string, error) {
 		return a.regions, nil
 	}
 	out, err := a.in(cmp.Or(a.region, home)).ec2.DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
+	if err == nil && len(out.Regions) == 0 {
+		err = errors.New("the answer names none")
+	}
 	if err != nil {
 		if a.region == "" {
 			return nil, err

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,15 +181,22 @@ func pairs[T any](tags []T, of func(T) (key, value *string)) map[string]string {
 	return out
 }
 
-// pages calls next with each page's token until there is no other page.
+// pages calls next with each page's token until there is no other page. It fails after mostPages, and if a page names a page before it,
+// because such a list never ends.
 func pages(next func(token *string) (*string, error)) error {
 	var token *string
-	for {
+	before := map[string]bool{}
+	for range mostPages {
 		var err error
 		if token, err = next(token); err != nil || sdk.ToString(token) == "" {
 			return err
 		}
+		if before[*token] {
+			return errors.New("the list never ends: a page names a page before it as the next one")
+		}
+		before[*token] = true
 	}
+	return fmt.Errorf("the list does not end after %d pages", mostPages)
 }
 
 func (r *region) vpcs(ctx context.Context, c *collector) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -93,5 +94,47 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	found := account.Find(t.Context(), "id", nil)
 	if len(found.Problems) == 0 || !strings.Contains(fmt.Sprint(found.Problems), "the answer is too large: more than 1 MiB") {
 		t.Errorf("problems: %.500v", found.Problems)
+	}
+}
+
+// A list that always names another page ends with a problem, and what was found before stays in the result.
+func TestListsWithoutEnd(t *testing.T) {
+	before := mostPages
+	mostPages = 30
+	t.Cleanup(func() { mostPages = before })
+	for name, tc := range map[string]struct {
+		next func(page int) string
+		says string
+	}{
+		"the same page": {func(int) string { return "again" }, "list VPCs: the list never ends: a page names a page before it"},
+		"in a circle":   {func(page int) string { return fmt.Sprint(page % 3) }, "list VPCs: the list never ends: a page names a page before it"},
+		"new pages":     {func(page int) string { return fmt.Sprint(page) }, "list VPCs: the list does not end after 30 pages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, asked := newSimulator(t), 0
+			s.answers["DescribeVpcs"] = func(url.Values) (int, string) {
+				asked++
+				if asked > 100 { // without a bound, the test ends nevertheless
+					return http.StatusOK, "<DescribeVpcsResponse></DescribeVpcsResponse>"
+				}
+				return http.StatusOK, fmt.Sprintf(`<DescribeVpcsResponse><vpcSet><item><vpcId>vpc-%d</vpcId>%s</item></vpcSet>`+
+					`<nextToken>%s</nextToken></DescribeVpcsResponse>`, asked, tagSet, tc.next(asked))
+			}
+			found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil)
+			if len(found.Problems) != 1 || !strings.HasPrefix(found.Problems[0].Text, tc.says) {
+				t.Errorf("after %d pages: %.300v", asked, found.Problems)
+			}
+			if len(found.Resources) == 0 {
+				t.Error("what was found is lost")
+			}
+		})
+	}
+}
+
+// A server that names no region is not an account without resources.
+func TestNoRegions(t *testing.T) {
+	found := newSimulator(t).account(t).Find(t.Context(), "id", nil)
+	if fmt.Sprint(found.Regions) != "[eu-central-1]" || !strings.Contains(fmt.Sprint(found.Problems), "the answer names none") {
+		t.Errorf("%v: %v", found.Regions, found.Problems)
 	}
 }

@@ -46,8 +46,11 @@ type Account struct {
 
 var _ cloud.Account = (*Account)(nil)
 
-// maxAnswer is a variable, so that tests need not send that much.
-var maxAnswer = cloud.MaxAnswer
+// maxAnswer and mostPages are variables, so that tests need not send that much.
+var (
+	maxAnswer = cloud.MaxAnswer
+	mostPages = cloud.MostPages
+)
 
 // New returns a user's access to the vCenter at server, HOST or HOST:PORT. It accepts a thumbprint in lower case, which govmomi does not.
 // It sends no request. No error contains the password.
@@ -78,10 +81,12 @@ func (a *Account) open(ctx context.Context, most time.Duration) (*vim25.Client, 
 	transport.SetThumbprint(a.url.Host, a.thumbprint)
 	transport.UserAgent = "fleetctl"
 	a.guard(transport)
-	client, err := vim25.NewClient(ctx, transport)
+	transport.Namespace, transport.Version = "urn:"+vim25.Namespace, vim25.Version
+	client, err := vim25.NewClient(ctx, &answers{transport, mostPages})
 	if err != nil {
 		return nil, nil, err
 	}
+	client.Client = transport
 	manager := session.NewManager(client)
 	if err := manager.Login(ctx, a.user); err != nil {
 		return nil, nil, err

@@ -71,6 +71,9 @@ func deleteMachine(ctx context.Context, client *vim25.Client, ref types.ManagedO
 	if err := collector.Retrieve(ctx, []types.ManagedObjectReference{ref}, machinePaths, &content); err != nil {
 		return err
 	}
+	if len(content) == 0 {
+		return errors.New("vCenter does not tell whose it is now")
+	}
 	for _, o := range content {
 		if m := machineOf(o); m.fleet != resource.Fleet || m.cluster != resource.Cluster || m.fleet == "" || m.template {
 			return fmt.Errorf("its %s and %s name another fleet or cluster now", fleetPath, clusterPath)

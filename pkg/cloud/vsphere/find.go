@@ -312,6 +312,7 @@ func (c *collector) volumes(ctx context.Context) error {
 		return err
 	}
 	c.account.guard(api.Client)
+	api.RoundTripper = &answers{api.RoundTripper, mostPages}
 	clusters := map[string]bool{}
 	for _, name := range c.known {
 		clusters[name] = true
@@ -320,7 +321,8 @@ func (c *collector) volumes(ctx context.Context) error {
 		clusters[r.Cluster] = true
 	}
 	const page = 500
-	for offset := int64(0); ; {
+	offset := int64(0)
+	for range mostPages {
 		out, err := api.QueryVolume(ctx, cnstypes.CnsQueryFilter{Cursor: &cnstypes.CnsCursor{Offset: offset, Limit: page}})
 		if err != nil {
 			return err
@@ -328,10 +330,14 @@ func (c *collector) volumes(ctx context.Context) error {
 		for _, v := range out.Volumes {
 			c.addVolume(v, clusters)
 		}
-		if offset += int64(len(out.Volumes)); len(out.Volumes) == 0 || offset >= out.Cursor.TotalRecords {
+		switch offset += int64(len(out.Volumes)); {
+		case offset >= out.Cursor.TotalRecords:
 			return nil
+		case len(out.Volumes) == 0:
+			return fmt.Errorf("vCenter has %d, and lists only %d", out.Cursor.TotalRecords, offset)
 		}
 	}
+	return fmt.Errorf("the list does not end after %d pages", mostPages)
 }
 
 func (c *collector) addVolume(v cnstypes.CnsVolume, clusters map[string]bool) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
@@ -117,5 +118,81 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	}).Find(t.Context(), fleet, nil)
 	if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Text, "the answer is too large: more than 1 MiB") {
 		t.Errorf("problems: %.500v", found.Problems)
+	}
+}
+
+// soapSays answers with the body of an answer of SOAP.
+func soapSays(body func() string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/xml")
+		fmt.Fprintf(w, `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" `+
+			`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body>%s</soapenv:Body></soapenv:Envelope>`, body())
+	}
+}
+
+// A list whose pages never end, or that ends before its announced number, is a problem.
+func TestListsWithoutEnd(t *testing.T) {
+	before := mostPages
+	mostPages = 30
+	t.Cleanup(func() { mostPages = before })
+	volumes := func(some string, total int) string {
+		return fmt.Sprintf(`<CnsQueryVolumeResponse xmlns="urn:vsan"><returnval>%s<cursor><offset>0</offset><limit>500</limit>`+
+			`<totalRecords>%d</totalRecords></cursor></returnval></CnsQueryVolumeResponse>`, some, total)
+	}
+	const volume = `<volumes><volumeId><id>a</id></volumeId><name>a</name><volumeType>BLOCK</volumeType></volumes>`
+	for name, tc := range map[string]struct {
+		text string
+		page func(asked int) string
+		says string
+	}{
+		"volumes": {"CnsQueryVolume", func(asked int) string { return volumes(volume, asked+1) }, "the list does not end after 30 pages"},
+		"too few": {"CnsQueryVolume", func(int) string { return volumes("", 7) }, "vCenter has 7, and lists only 0"},
+		"machines": {"RetrievePropertiesEx", func(asked int) string {
+			if asked%31 == 1 { // the first request of a list, before mostPages further ones
+				return `<RetrievePropertiesExResponse xmlns="urn:vim25"><returnval><token>1</token></returnval></RetrievePropertiesExResponse>`
+			}
+			return fmt.Sprintf(`<ContinueRetrievePropertiesExResponse xmlns="urn:vim25"><returnval><token>%d</token></returnval>`+
+				`</ContinueRetrievePropertiesExResponse>`, asked)
+		}, "its lists do not end after 30 pages"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			answer := soapSays(func() string { return tc.page(asked) })
+			a := behind(t, tc.text, func(w http.ResponseWriter, r *http.Request) {
+				if asked++; asked > 200 { // without a bound, the test ends nevertheless
+					w.WriteHeader(http.StatusGone)
+					return
+				}
+				answer(w, r)
+			})
+			if found := a.Find(t.Context(), fleet, nil); !strings.Contains(fmt.Sprint(found.Problems), tc.says) {
+				t.Errorf("after %d pages: %.400v", asked, found.Problems)
+			}
+		})
+	}
+}
+
+// An answer that belongs to another request is a problem, and does not end the program.
+func TestAnswersOfAnotherKind(t *testing.T) {
+	for _, text := range []string{"<RetrieveServiceContent", "<Login", "CreateContainerView", "RetrievePropertiesEx", "CnsQueryVolume"} {
+		t.Run(text, func(t *testing.T) {
+			found := behind(t, text, soapSays(func() string { return `<LogoutResponse xmlns="urn:vim25"></LogoutResponse>` })).
+				Find(t.Context(), fleet, nil)
+			if !strings.Contains(fmt.Sprint(found.Problems), "its answer does not belong to the request") {
+				t.Errorf("problems: %.400v", found.Problems)
+			}
+		})
+	}
+}
+
+// A machine is not deleted if vCenter does not tell whose it is.
+func TestDeleteOfAnUnknownOwner(t *testing.T) {
+	a := behind(t, "RetrievePropertiesEx", soapSays(func() string {
+		return `<RetrievePropertiesExResponse xmlns="urn:vim25"><returnval></returnval></RetrievePropertiesExResponse>`
+	}))
+	a.refs = map[[2]string]types.ManagedObjectReference{{kindMachine, "/DC0/vm/x"}: {Type: "VirtualMachine", Value: "vm-1"}}
+	err := a.Delete(t.Context(), cloud.Resource{Kind: kindMachine, ID: "/DC0/vm/x", Fleet: fleet, Cluster: "shop"})
+	if err == nil || err.Error() != "vCenter does not tell whose it is now" {
+		t.Error(err)
 	}
 }

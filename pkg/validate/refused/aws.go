@@ -80,10 +80,12 @@ func awsVolume(p part, least, most float64) {
 func awsVolumes(p part) {
 	if p.has("rootVolume") {
 		awsVolume(p.in("rootVolume"), 125, 2000)
+		awsDisk(p.in("rootVolume"), true)
 	}
 	names := map[string]bool{}
 	for _, volume := range p.each("nonRootVolumes") {
 		awsVolume(volume, 0, 2000)
+		awsDisk(volume, false)
 		switch name := volume.word("deviceName"); {
 		case name == "":
 			volume.refuse("", "a volume that is not the root volume needs a deviceName", "add one that the AMI does not use, such as /dev/sdb")
@@ -180,6 +182,7 @@ func awsPlacement(p part) {
 func awsMarket(p part) {
 	const only = "CapacityReservationsOnly"
 	market, preference := p.word("marketType"), p.word("capacityReservationPreference")
+	awsSpot(p)
 	if (market == "OnDemand" || market == "CapacityBlock") && p.given("spotMarketOptions") {
 		p.refuse("marketType", market+" and spotMarketOptions exclude each other", "take spotMarketOptions away, or set marketType to Spot")
 	}
@@ -228,15 +231,8 @@ func awsCluster(p part) {
 	awsRegion(p, "region")
 	awsNetwork(p.in("network"), p.word("region"))
 	awsBalancers(p)
-	if bucket := p.in("s3Bucket"); p.given("s3Bucket") {
-		if !bucket.has("name") {
-			bucket.refuse("", "a bucket needs a name", "add name")
-		}
-		for _, field := range []string{"controlPlaneIAMInstanceProfile", "nodesIAMInstanceProfiles"} {
-			if !bucket.given("presignedURLDuration") && !bucket.has(field) {
-				bucket.refuse("", "without presignedURLDuration a bucket needs "+field, "add "+field+", or presignedURLDuration")
-			}
-		}
+	if p.given("s3Bucket") {
+		awsBucket(p.in("s3Bucket"))
 	}
 }
 
@@ -287,6 +283,9 @@ func awsBalancers(p part) {
 }
 
 func awsBalancer(cluster, p part) {
+	if name, ok := p.known("name"); ok && strings.HasPrefix(name, "internal-") {
+		p.refuse("name", fmt.Sprintf("%.40q begins with internal-, which only AWS may use for load balancers", name), "give it another name")
+	}
 	awsIngress(p, "ingressRules")
 	listeners := p.each("additionalListeners")
 	for _, target := range slices.Concat([]part{p}, listeners) {

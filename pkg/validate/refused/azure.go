@@ -53,6 +53,7 @@ func azureNetwork(cluster, p part) {
 	}
 	azureSubnets(cluster, p, vnet)
 	azureBalancer(p)
+	azureOutbound(p)
 }
 
 // azureSubnets judges the subnets. The provider adds missing subnets to a network that it makes. For an existing network it needs all of
@@ -82,6 +83,7 @@ func azureSubnets(cluster, p, vnet part) {
 		}
 		azureRanges(subnet, &taken)
 		azureRules(subnet.in("securityGroup"))
+		azureEndpoints(subnet)
 	}
 	if len(subnets) == 0 || !vnet.has("resourceGroup") || roles["cluster"] {
 		return
@@ -200,6 +202,8 @@ func cmpField(p part, first, second string) string {
 // azureVM judges what single machines and machine pools have in common.
 func azureVM(p part) {
 	azureSize(p, "vmSize")
+	azureImage(p)
+	azureConfidential(p)
 	azureOSDisk(p.in("osDisk"), p.given("osDisk"))
 	azureDisks(p)
 	if key, ok := p.known("sshPublicKey"); ok {

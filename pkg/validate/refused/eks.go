@@ -21,6 +21,8 @@ func eksControlPlane(p part) {
 	eksNetwork(p)
 	eksAccess(p)
 	eksAddons(p)
+	eksSixAddons(p)
+	eksMappings(p.in("iamAuthenticatorConfig"))
 	eksPublic(p.in("endpointAccess"))
 	awsIAM(p, "roleName", "a role", awsLongestRole)
 	awsKey(p.in("encryptionConfig"), "provider", p.word("region"))

@@ -29,6 +29,9 @@ func gcpMachine(p part) {
 				"take one of these series: "+strings.Join(able, ", "))
 		}
 	}
+	gcpScheduling(p)
+	gcpLabels(p)
+	gcpTags(p, "additionalNetworkTags")
 	gcpKey(p, "rootDiskEncryptionKey")
 	for _, disk := range p.each("additionalDisks") {
 		gcpKey(disk, "encryptionKey")
@@ -54,6 +57,8 @@ func gcpKey(p part, field string) {
 
 func gcpCluster(p part) {
 	gcpRegion(p, "region")
+	gcpLabels(p)
+	gcpNetwork(p.in("network"))
 	for _, subnet := range p.in("network").each("subnets") {
 		gcpRegion(subnet, "region")
 	}
@@ -107,6 +112,7 @@ func gkePool(p part) {
 	gcpType(p, "machineType")
 	gcpType(p, "instanceType")
 	p.taintsOnce("kubernetesTaints")
+	gcpLabels(p)
 	if name := p.word("nodePoolName"); len(name) > longestGKEName {
 		p.refuse("nodePoolName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
 	}

@@ -27,6 +27,7 @@ type part struct {
 var refusals = map[string]func(part){
 	"AWSCluster":                          awsCluster,
 	"AWSClusterTemplate":                  awsCluster,
+	"AWSClusterControllerIdentity":        awsControllerIdentity,
 	"AWSClusterRoleIdentity":              awsRoleIdentity,
 	"AWSFargateProfile":                   eksFargate,
 	"AWSMachine":                          awsMachine,
@@ -60,6 +61,8 @@ var refusals = map[string]func(part){
 	"GCPManagedMachinePoolTemplate":       gkePool,
 	"ROSAControlPlane":                    rosaControlPlane,
 	"ROSAMachinePool":                     rosaPool,
+	"VSphereCluster":                      vsphereCluster,
+	"VSphereClusterTemplate":              vsphereCluster,
 	"VSphereFailureDomain":                vsphereFailureDomain,
 	"VSphereMachine":                      vsphereMachine,
 	"VSphereMachineTemplate":              vsphereMachine,

@@ -21,6 +21,7 @@ func vsphereMachine(p part) {
 	for _, device := range p.in("network").each("devices") {
 		vsphereDevice(device)
 	}
+	vsphereShape(p)
 	if hardware, ok := p.known("hardwareVersion"); ok && p.isTemplate() && !vsphereHardware.MatchString(hardware) {
 		p.refuse("hardwareVersion", fmt.Sprintf("%.80q is no version of virtual hardware", hardware), "write it as vmx-17")
 	}
@@ -80,5 +81,42 @@ func vsphereFailureDomain(p part) {
 		if !network.has("networkName") {
 			network.refuse("", "a network needs its name", "add networkName")
 		}
+	}
+}
+
+// vsphereShape judges the processors and the memory of a machine.
+func vsphereShape(p part) {
+	const step = 4
+	processors, counted := p.number("numCPUs")
+	cores, given := p.number("numCoresPerSocket")
+	if counted && given && processors > 0 && cores > 0 && int(processors)%int(cores) != 0 {
+		p.refuse("numCoresPerSocket", fmt.Sprintf("%.0f processors do not fill sockets of %.0f", processors, cores),
+			"let numCPUs be a multiple of it")
+	}
+	if memory, ok := p.number("memoryMiB"); ok && int(memory)%step != 0 {
+		p.refuse("memoryMiB", fmt.Sprintf("%.0f is no multiple of %d, and vSphere takes no other memory", memory, step),
+			fmt.Sprintf("write %d", (int(memory)/step+1)*step))
+	}
+	if name := p.object.Name; p.object.Kind == "VSphereVM" && p.word("os") == "Windows" && len(name) > longestWindowsName {
+		part{p.object, nil, "metadata", p.report}.refuse("name",
+			fmt.Sprintf("it has %d characters, and a machine with Windows takes %d", len(name), longestWindowsName), "give it a shorter name")
+	}
+}
+
+// longestWindowsName is the longest name of a computer in NetBIOS, in characters.
+const longestWindowsName = 15
+
+// vsphereThumbprint is a fingerprint as the provider compares it: SHA-1 or SHA-256, in capitals.
+var vsphereThumbprint = regexp.MustCompile(`^[0-9A-F]{2}(:[0-9A-F]{2}){19}((:[0-9A-F]{2}){12})?$`)
+
+func vsphereCluster(p part) {
+	const hint = "`openssl s_client -connect SERVER:443 </dev/null | openssl x509 -noout -fingerprint -sha1` prints it"
+	if text, ok := p.known("thumbprint"); ok && !vsphereThumbprint.MatchString(text) {
+		p.refuse("thumbprint", fmt.Sprintf("%.100q is no fingerprint of a certificate: pairs of digits and capitals A to F, with : between them",
+			text), hint)
+	}
+	server, ok := p.known("server")
+	if host, _, _ := strings.Cut(strings.TrimPrefix(server, "https://"), "/sdk"); ok && strings.ContainsAny(host, "/@?# ") {
+		p.refuse("server", fmt.Sprintf("%.80q is no address of a vCenter", server), "write its name, as in vcenter.example.com")
 	}
 }
