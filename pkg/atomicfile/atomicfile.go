@@ -2,8 +2,8 @@
 // -9. Before a writer returns, the file and its entry in the folder are on the disk, so that a power cut leaves neither an empty key nor a
 // truncated record. The well-kept libraries for this rename without flushing the folder, and none works below an os.Root.
 //
-// A process that is killed while it writes may leave a temporary file. Whoever writes the same file next removes it, and Sweep removes those
-// of a whole folder; neither touches one of a process that lives. That one cannot be removed keeps nobody from writing.
+// A process that is killed while it writes may leave a temporary file. Whoever writes the same file next removes it, and Sweep removes
+// those of a whole folder; neither touches one of a process that lives. That one cannot be removed keeps nobody from writing.
 package atomicfile
 
 import (

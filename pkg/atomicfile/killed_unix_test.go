@@ -14,8 +14,8 @@ import (
 // envWriter makes the test program a writer of the file that it names.
 const envWriter = "ATOMICFILE_TEST_WRITER"
 
-// TestWriterProgram is the program of TestKilledWriter: it tells when everything is written but not yet in its place, and goes on when it is
-// told to.
+// TestWriterProgram is the program of TestKilledWriter: it tells when everything is written but not yet in its place, and goes on when it
+// is told to.
 func TestWriterProgram(t *testing.T) {
 	path := os.Getenv(envWriter)
 	if path == "" {

@@ -32,11 +32,7 @@ func (d *drill) read(ctx context.Context) error {
 			d.snap.ManagementCluster, d.snap.HandedOver),
 			"run drills with the snapshots of "+d.snap.HandedOver)
 	}
-	age := time.Since(d.snap.Taken)
-	if d.opts.MaxAge > 0 && age > d.opts.MaxAge {
-		d.find(diag.SeverityError, fmt.Sprintf("the snapshot %s is %s old, and may be %s", d.snap.ID, age.Round(time.Minute), d.opts.MaxAge),
-			"take one now (`fleetctl backup`), and let a timer take the next ones")
-	}
+	d.readAge(time.Since(d.snap.Taken))
 	if err := d.readGit(); err != nil {
 		return err
 	}
@@ -49,6 +45,21 @@ func (d *drill) read(ctx context.Context) error {
 	d.result.Elsewhere = append(d.result.Elsewhere,
 		"the fleet's private age key, which decrypts the snapshot and the secrets in Git (this machine has it)")
 	return d.readVariables(ctx)
+}
+
+// readAge compares the age of the snapshot with the age that it may have. The age is less than 0 if the clock of the machine that took the
+// snapshot was ahead of the clock here.
+func (d *drill) readAge(age time.Duration) {
+	switch {
+	case d.opts.MaxAge <= 0:
+	case age > d.opts.MaxAge:
+		d.find(diag.SeverityError, fmt.Sprintf("the snapshot %s is %s old, and may be %s", d.snap.ID, age.Round(time.Minute), d.opts.MaxAge),
+			"take one now (`fleetctl backup`), and let a timer take the next ones")
+	case -age > d.opts.MaxAge:
+		d.find(diag.SeverityError, fmt.Sprintf("how old the snapshot %s is cannot be told: by the clock of the machine that took it (%s), "+
+			"it will be taken in %s", d.snap.ID, d.snap.By, (-age).Round(time.Minute)),
+			"set the clock there, or here, and take one now: `fleetctl backup`")
+	}
 }
 
 // readGit compares the clusters that Git declares with the clusters of the snapshot.

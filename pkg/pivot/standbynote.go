@@ -191,8 +191,8 @@ func markHandedOver(ctx context.Context, p *following.Pushed, to string, anew bo
 	return noteHandedOver(ctx, place, note(s, to, ""), keys, anew)
 }
 
-// noteHandedOver keeps the note as the newest in the place, and removes the earlier notes that say the same. If the newest one says the same
-// already, it is kept instead, unless anew.
+// noteHandedOver keeps the note as the newest in the place, and removes the earlier notes that say the same. If the newest one says the
+// same already, it is kept instead, unless anew.
 func noteHandedOver(ctx context.Context, place snapshot.Place, note *snapshot.Snapshot, keys secret.Keys, anew bool) error {
 	same := func(s *snapshot.Snapshot) bool {
 		return s.ID != note.ID && s.HandedOver == note.HandedOver && s.HandedOverUID == note.HandedOverUID

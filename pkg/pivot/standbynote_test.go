@@ -92,8 +92,8 @@ func TestNoteTakeOver(t *testing.T) {
 	}
 }
 
-// A pivot that is begun many times keeps one note, later than the snapshot of a machine whose clock is ahead, and pushes no snapshot out: if
-// the pivot is undone because the source is gone, they are all that is left of it.
+// A pivot that is begun many times keeps one note, later than the snapshot of a machine whose clock is ahead, and pushes no snapshot out:
+// if the pivot is undone because the source is gone, they are all that is left of it.
 func TestNoteHandedOver(t *testing.T) {
 	ctx := t.Context()
 	key, err := secret.NewKey()

@@ -14,8 +14,8 @@ import (
 // Keep is how many snapshots of a management cluster a place keeps.
 const Keep = 10
 
-// Put seals a snapshot, keeps it in the place under the ID that it has, and removes the oldest beyond Keep. Commands use a Turn, which finds
-// the ID.
+// Put seals a snapshot, keeps it in the place under the ID that it has, and removes the oldest beyond Keep. Commands use a Turn, which
+// finds the ID.
 func Put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) error {
 	ids, err := put(ctx, place, s, keys)
 	if err != nil {

@@ -28,8 +28,8 @@ const maxSize = 2 << 30
 // Snapshot is what a management cluster managed at some moment.
 type Snapshot struct {
 	FormatVersion string `json:"formatVersion"`
-	// ID is the unique name of the snapshot in a place, and its order there: see Turn. It begins with the time at which the snapshot was taken,
-	// or with a later time if another machine's clock is ahead.
+	// ID is the unique name of the snapshot in a place, and its order there: see Turn. It begins with the time at which the snapshot was
+	// taken, or with a later time if another machine's clock is ahead.
 	ID string `json:"id"`
 	// Taken is when the snapshot was taken, by the clock of the machine that took it.
 	Taken time.Time `json:"taken"`

@@ -48,7 +48,8 @@ func nextID(ids []string, now time.Time) (string, error) {
 }
 
 // Put gives the snapshot the ID of the turn and keeps it, as the function Put does. A note becomes later than everything that others kept
-// meanwhile, and no snapshot is removed for it: if the hand-over is undone, the snapshots are needed again. A snapshot is not kept if somebody kept a note during the turn: the work that it holds was handed over while it was read.
+// meanwhile, and no snapshot is removed for it: if the hand-over is undone, the snapshots are needed again. A snapshot is not kept if
+// somebody kept a note during the turn: the work that it holds was handed over while it was read.
 func (t *Turn) Put(ctx context.Context, s *Snapshot, keys secret.Keys) error {
 	s.ID = t.id
 	ids, err := put(ctx, t.place, s, keys)

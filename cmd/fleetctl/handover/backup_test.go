@@ -117,7 +117,8 @@ type place struct {
 // kindsOfPlaces are the kinds that --to of backup knows.
 var kindsOfPlaces = []string{"folder", "branch", "registry"}
 
-// newPlace returns a place that is full: the next backup removes the oldest snapshot. The newest one is from a machine whose clock is ahead.
+// newPlace returns a place that is full: the next backup removes the oldest snapshot. The newest one is from a machine whose clock is
+// ahead.
 func (p *places) newPlace(t *testing.T, kind string) *place {
 	t.Helper()
 	name := fmt.Sprintf("snapshots-%d", p.made.Add(1))
