@@ -68,7 +68,8 @@ func TestUpgradePlanOfFeatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name != "elsewhere" {
-			on, err := scaffold.EnableFeature(name, scaffold.FeatureTarget{Layout: layout.Layout{Cloud: "docker", Generation: "v1"}, Management: true})
+			at := layout.Layout{Cloud: "docker", Generation: "v1"}
+			on, err := scaffold.EnableFeature(name, scaffold.FeatureTarget{Layout: at, Management: true})
 			if err != nil {
 				t.Fatal(err)
 			}

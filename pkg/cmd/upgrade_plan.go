@@ -34,7 +34,8 @@ names the components that the cluster lacks, the providers there that fleet.yaml
 --to latest writes the newest versions that fit into fleet.yaml, and their digests into fleet.lock. It shows the difference; --dry-run
 writes nothing, and --commit, --push and --pr carry the change on. No cluster changes before fleetctl upgrade apply.
 
-fleetctl looks for releases over the network, or in --bundle. With --offline it asks nobody but the management cluster. The cluster need not answer: the plan says what it could not find out.
+fleetctl looks for releases over the network, or in --bundle. With --offline it asks nobody but the management cluster.
+The cluster need not answer: the plan says what it could not find out.
 
 The version of a feature's chart fits if it has the same major version, and if the chart accepts the Kubernetes of the clusters that have
 the feature. --to latest writes it into the feature's files, and its digest into fleet.lock; Flux then brings it to the clusters.
@@ -50,7 +51,8 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
 	f.addReach(c)
 	o.add(c)
 	c.Flags().StringVar(&o.plan.Bundle, "bundle", "", "offline bundle in which to look for versions (folder or .tar.zst)")
-	c.Flags().BoolVar(&o.plan.Offline, "offline", false, "look for no versions over the network, and compare only the cluster with fleet.yaml")
+	c.Flags().BoolVar(&o.plan.Offline, "offline", false,
+		"look for no versions over the network, and compare only the cluster with fleet.yaml")
 	c.Flags().StringVar(&o.to, "to", "", "latest: write the newest versions that fit into fleet.yaml and fleet.lock")
 	completeFlag(c, "to", cobra.FixedCompletions([]string{"latest"}, cobra.ShellCompDirectiveNoFileComp))
 	return c

@@ -202,8 +202,8 @@ func (u *passedOver) fluxless(l layout.Layout, environment string) *cluster {
 	return one
 }
 
-// expected tells whether a file that the clusters of an environment share is there before its first reader. Before `fleetctl init`, the repo
-// has no Flux that a cluster could run. And the values of a feature stay with the feature, whether or not a cluster has both.
+// expected tells whether a file that the clusters of an environment share is there before its first reader. Before `fleetctl init`, the
+// repo has no Flux that a cluster could run. And the values of a feature stay with the feature, whether or not a cluster has both.
 func (u *passedOver) expected(m *v1alpha1.ManagementCluster, l layout.Layout, environment string, f *file) bool {
 	c := u.fluxless(l, environment)
 	if c == nil || !u.waits(f) {
