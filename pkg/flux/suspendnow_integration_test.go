@@ -111,7 +111,8 @@ func TestNoResumeOfWhatWasLetGo(t *testing.T) {
 	if err := system.patch(ctx, ref, mark); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := system.SetSuspended(ctx, []kube.Ref{ref}, false); err == nil || !strings.Contains(diag.Hint(err), "fleetctl cluster transfer") {
+	if _, err := system.SetSuspended(ctx, []kube.Ref{ref}, false); err == nil ||
+		!strings.Contains(diag.Hint(err), "fleetctl cluster transfer") {
 		t.Errorf("it was resumed: %v", err)
 	}
 	report, err := system.Status(ctx)
