@@ -277,7 +277,8 @@ func TestNoResumeInTheMidstOfAHandOver(t *testing.T) {
 			`","source":{"name":"mgmt","uid":"u"},"target":{"name":"second","uid":"v"},"select":["` + cluster + `"]}`
 		for _, object := range []string{
 			`{apiVersion: v1, kind: Namespace, metadata: {name: fleetctl-system}}`,
-			`{apiVersion: v1, kind: Secret, metadata: {namespace: fleetctl-system, name: fleetctl-handover}, stringData: {journal: '` + journal + `'}}`,
+			`{apiVersion: v1, kind: Secret, metadata: {namespace: fleetctl-system, name: fleetctl-handover}, ` +
+				`stringData: {journal: '` + journal + `'}}`,
 		} {
 			if _, err := kubetest.ApplyYAML(ctx, b.client, []byte(object), kube.ApplyOptions{FieldManager: "test"}); err != nil {
 				t.Fatal(err)

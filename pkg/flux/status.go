@@ -57,6 +57,8 @@ type Object struct {
 	// Suspended means that Flux does not reconcile the object. SuspendedByFleetctl tells whether fleetctl suspended it.
 	Suspended           bool `json:"suspended"`
 	SuspendedByFleetctl bool `json:"suspendedByFleetctl,omitempty"`
+	// LetGo means that fleetctl suspended the object because its cluster is handed over, detached or drained. Nobody may resume it.
+	LetGo bool `json:"letGo,omitempty"`
 	// SuspendedInGit means that Git has the object suspended. Otherwise it was suspended on the cluster.
 	SuspendedInGit bool `json:"suspendedInGit,omitempty"`
 	// URL of a source.
@@ -182,6 +184,7 @@ func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	out.Suspended = o.Spec.Suspend
 	out.SuspendedInGit = o.Spec.Suspend && suspendedInGit(obj)
 	_, out.SuspendedByFleetctl = o.Annotations[suspendedAnnotation]
+	_, out.LetGo = o.Annotations[letGoAnnotation]
 	out.URL = o.Spec.URL
 	out.Workload = o.Labels[WorkloadLabel]
 	out.Revision = o.artifactRevision()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -62,6 +63,10 @@ func (s *System) setSuspended(ctx context.Context, ref kube.Ref, suspended bool)
 	done.InGit = was && suspendedInGit(obj) // the field in Git may also be false
 	if was == suspended {
 		return done, nil
+	}
+	if _, letGo := obj.GetAnnotations()[letGoAnnotation]; letGo && !suspended {
+		return done, diag.Errorf("finish or undo the command that has suspended it: `fleetctl cluster transfer`, `detach`, `drain` or `remove`",
+			"%s stays suspended: its cluster is handed over, detached or drained, and Flux would make it again", ref)
 	}
 	change := map[string]any{"spec": map[string]any{"suspend": true}}
 	if !suspended {

@@ -4,12 +4,14 @@ package flux
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
@@ -89,4 +91,35 @@ func TestSuspendNow(t *testing.T) {
 	want("Flux has applied it again", true, true)
 	applyAs(ctx, t, c, nil)
 	want("Git says so no more", false, false)
+}
+
+// What was let go because its cluster is handed over stays suspended: resumed, Flux would make the cluster again beside the new owner.
+func TestNoResumeOfWhatWasLetGo(t *testing.T) {
+	c, _ := kubetest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	installCRDs(ctx, t, c)
+	system := NewSystem(c)
+	applyAs(ctx, t, c, nil)
+	ref, err := RefTo("Kustomization", kube.Key{Namespace: "default", Name: "apps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{letGoAnnotation: "true"}}, "spec": map[string]any{"suspend": true},
+	}
+	if err := system.patch(ctx, ref, mark); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := system.SetSuspended(ctx, []kube.Ref{ref}, false); err == nil ||
+		!strings.Contains(diag.Hint(err), "fleetctl cluster transfer") {
+		t.Errorf("it was resumed: %v", err)
+	}
+	report, err := system.Status(ctx)
+	if err != nil || len(report.Kustomizations) != 1 || !report.Kustomizations[0].Suspended || !report.Kustomizations[0].LetGo {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if _, err := system.SetSuspended(ctx, []kube.Ref{ref}, true); err != nil {
+		t.Errorf("suspended again: %v", err)
+	}
 }

@@ -173,9 +173,9 @@ func (t *teardown) lookInside(ctx context.Context) (err error) {
 	return err
 }
 
-// readJournal finds out whether the management cluster is a standby. It refuses a management cluster in the middle of a hand-over: the other
-// side would be left with a fence and copies that nobody finishes, and to delete copies could delete clusters that another one manages. A
-// target that has taken over owns what it has.
+// readJournal finds out whether the management cluster is a standby. It refuses a management cluster in the middle of a hand-over: the
+// other side would be left with a fence and copies that nobody finishes, and to delete copies could delete clusters that another one
+// manages. A target that has taken over owns what it has.
 func (t *teardown) readJournal(ctx context.Context) error {
 	journal, err := handover.ReadJournal(ctx, t.client)
 	t.rests = journal.IsStandby()

@@ -242,8 +242,8 @@ func TestTeardownNamesWhatRemains(t *testing.T) {
 	}
 }
 
-// In the middle of a hand-over, a teardown of either side would leave the other one fenced, with copies or without a source. A target that has
-// taken over owns what it has, and what is finished or undone hinders nobody.
+// In the middle of a hand-over, a teardown of either side would leave the other one fenced, with copies or without a source. A target
+// that has taken over owns what it has, and what is finished or undone hinders nobody.
 func TestNoTeardownInTheMiddleOfAHandOver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -276,7 +276,8 @@ func TestNoTeardownInTheMiddleOfAHandOver(t *testing.T) {
 		{handover.RoleSource, handover.PhaseReleased, false, ""},
 	} {
 		journal.Data = map[string][]byte{"journal": fmt.Appendf(nil, `{"formatVersion":"1","id":"x","role":%q,"phase":%q,"detach":%t,`+
-			`"source":{"name":"mgmt","uid":"u"},"target":{"name":"second","uid":"v"},"select":["team-a/alpha"]}`, test.role, test.phase, test.detach)}
+			`"source":{"name":"mgmt","uid":"u"},"target":{"name":"second","uid":"v"},"select":["team-a/alpha"]}`,
+			test.role, test.phase, test.detach)}
 		if err := e.Client.Update(ctx, journal); err != nil {
 			t.Fatal(err)
 		}

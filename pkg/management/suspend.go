@@ -84,8 +84,8 @@ func SetSuspended(ctx context.Context, t *Target, objects []FluxObject, suspende
 }
 
 // handedOver tells of an object of Flux on the management cluster whether it is in the midst of a hand-over. Such a hand-over has suspended
-// it and recorded its state: a change would let Flux act on what is being handed over, or would be lost at the end. Objects of a cluster that
-// is not handed over are free, and so is what is on a workload cluster.
+// it and recorded its state: a change would let Flux act on what is being handed over, or would be lost at the end. Objects of a cluster
+// that is not handed over are free, and so is what is on a workload cluster.
 func handedOver(journal *handover.Journal, o FluxObject) bool {
 	if !journal.Active() || o.Cluster != "" {
 		return false

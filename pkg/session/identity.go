@@ -109,8 +109,8 @@ func (s *Session) CheckClaim(c *ownership.Claim) error {
 	return nil
 }
 
-// OtherManagement returns the name of the management cluster of this fleet that the claim belongs to, if it is another one than the session's.
-// It returns "" for a claim of the session's management cluster or of another fleet.
+// OtherManagement returns the name of the management cluster of this fleet that the claim belongs to, if it is another one than the
+// session's. It returns "" for a claim of the session's management cluster or of another fleet.
 func (s *Session) OtherManagement(c *ownership.Claim) string {
 	if c == nil || c.Fleet != s.Identity() || c.Cluster == s.Mgmt.Name {
 		return ""

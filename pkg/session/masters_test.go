@@ -34,6 +34,12 @@ func TestNoPivotIntoAChild(t *testing.T) {
 	if err := s.CheckClaim(claim); err == nil || !strings.Contains(err.Error(), "the cluster named for root is already another management cluster of this fleet") {
 		t.Errorf("a kubeconfig that leads to it: %v", err)
 	}
+	if other := s.OtherManagement(claim); other != "eu" {
+		t.Errorf("another management cluster of the fleet: %q", other)
+	}
+	if other := s.OtherManagement(&ownership.Claim{Fleet: "g", Cluster: "eu"}); other != "" {
+		t.Errorf("of another fleet: %q", other)
+	}
 	claim.Cluster = "root"
 	if err := s.CheckClaim(claim); err != nil {
 		t.Errorf("a kubeconfig that leads to root's own: %v", err)

@@ -190,7 +190,7 @@ func object(s flux.Object) Object {
 	return Object{
 		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended,
 		SuspendedInGit: s.SuspendedInGit, Reason: s.Reason,
-		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl, behind: s.Behind,
+		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl, letGo: s.LetGo, behind: s.Behind,
 	}
 }
 

@@ -95,6 +95,8 @@ func (o *Object) whereSuspended() string {
 		return ", in Git"
 	case o.byFleetctl:
 		return ""
+	case o.letGo:
+		return ", because its cluster is handed over, detached or drained"
 	}
 	return ", on the cluster alone: not in Git"
 }
@@ -105,6 +107,9 @@ func (o *Object) resumeHint() string {
 	}
 	if o.byFleetctl {
 		return "`fleetctl init`"
+	}
+	if o.letGo {
+		return "finish or undo the command that has suspended it: `fleetctl cluster transfer`, `detach`, `drain` or `remove`"
 	}
 	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
 }

@@ -82,6 +82,7 @@ type Object struct {
 
 	workload   string // its part in installing Flux on a workload cluster
 	byFleetctl bool   // suspended by a command of fleetctl that has not ended yet
+	letGo      bool   // suspended because its cluster is handed over, detached or drained
 	behind     string // what to do if it is not Ready only because it is at another revision than its source
 }
 

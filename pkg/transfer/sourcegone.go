@@ -44,7 +44,7 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	step.Done()
-	t.result.Outcome = "undone"
+	t.result.Outcome, t.result.SourceIsGone = "undone", true
 	t.result.Next = append(t.result.Next, "fleetctl restore --source-is-gone --management "+t.from.target.Name+
 		"    # makes it again, from its last snapshot")
 	return t.result, nil

@@ -62,6 +62,8 @@ type Result struct {
 	Cluster string `json:"cluster"`
 	From    string `json:"from"`
 	To      string `json:"to"`
+	// SourceIsGone: the transfer was undone at the target alone. Nobody manages the cluster until its source is restored.
+	SourceIsGone bool `json:"sourceIsGone,omitempty"`
 	// Plan is the result of a dry run. Report is the result of the hand-over.
 	Plan   *handover.Plan   `json:"plan,omitempty"`
 	Report *handover.Report `json:"report,omitempty"`

@@ -40,7 +40,11 @@ func transferView(p *Page, r *transfer.Result) error {
 			ui.Fprintf(w, "%s has taken cluster %s over from %s. Still to do: change the fleet repo.\n", r.To, r.Cluster, r.From)
 		}
 	case "undone":
-		ui.Fprintf(w, "%s manages cluster %s again, as before.\n", r.From, r.Cluster)
+		if r.SourceIsGone {
+			ui.Fprintf(w, "%s has no copies of cluster %s any more. Nobody manages the cluster while %s is gone.\n", r.To, r.Cluster, r.From)
+		} else {
+			ui.Fprintf(w, "%s manages cluster %s again, as before.\n", r.From, r.Cluster)
+		}
 	case "nothing-to-do":
 		ui.Fprintf(w, "No transfer of cluster %s was under way.\n", r.Cluster)
 	case "handed-over":
