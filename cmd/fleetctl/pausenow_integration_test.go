@@ -77,17 +77,19 @@ func newNowBed(ctx context.Context, t *testing.T) *nowBed {
 	}
 	b.flags = append(b.flags, "--kubeconfig", file)
 	for kind, at := range map[string]string{
-		"Kustomization": "kustomize.toolkit.fluxcd.io/v1", "GitRepository": "source.toolkit.fluxcd.io/v1", "HelmRelease": "helm.toolkit.fluxcd.io/v2",
+		"Kustomization": "kustomize.toolkit.fluxcd.io/v1", "GitRepository": "source.toolkit.fluxcd.io/v1",
+		"HelmRelease": "helm.toolkit.fluxcd.io/v2",
 	} {
 		group, version, _ := strings.Cut(at, "/")
 		plural := strings.TrimSuffix(strings.ToLower(kind), "y")
 		if plural += "s"; kind == "GitRepository" {
 			plural = "gitrepositories"
 		}
-		if _, err := kubetest.ApplyYAML(ctx, c, []byte(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: `+
-			plural+`.`+group+`}, spec: {group: `+group+`, scope: Namespaced, names: {plural: `+plural+`, kind: `+kind+`},
-  versions: [{name: `+version+`, served: true, storage: true, subresources: {status: {}},
-  schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`), kube.ApplyOptions{FieldManager: "test"}); err != nil {
+		crd := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ` +
+			plural + `.` + group + `}, spec: {group: ` + group + `, scope: Namespaced, names: {plural: ` + plural + `, kind: ` + kind + `},
+  versions: [{name: ` + version + `, served: true, storage: true, subresources: {status: {}},
+  schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`
+		if _, err := kubetest.ApplyYAML(ctx, c, []byte(crd), kube.ApplyOptions{FieldManager: "test"}); err != nil {
 			t.Fatal(err)
 		}
 	}

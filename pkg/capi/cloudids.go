@@ -21,26 +21,44 @@ type cloudField struct {
 // cloudFields are the fields of Cluster API's contracts, and those of AWS, Azure, Google Cloud, vSphere, OpenStack and Metal3. A machine
 // usually has its ID twice; the first field has the longer form.
 var cloudFields = []cloudField{
-	{path: "spec.providerID"}, {path: "spec.providerIDList"},
-	{path: "spec.instanceID"}, {path: "status.instanceID"}, // AWSMachine, OpenStackMachine, OpenStackServer
+	{path: "spec.providerID"},
+	{path: "spec.providerIDList"},
+	{path: "spec.instanceID"},
+	{path: "status.instanceID"}, // AWSMachine, OpenStackMachine, OpenStackServer
 	// AWSCluster, AWSManagedControlPlane
 	{path: "spec.eksClusterName", what: "EKS cluster"},
-	{path: "spec.network.vpc.id"}, {path: "spec.network.subnets.resourceID"}, {path: "spec.network.subnets.natGatewayId"},
-	{path: "status.networkStatus.apiServerElb.arn"}, {path: "status.networkStatus.apiServerElb.name", what: "load balancer"},
-	{path: "status.networkStatus.secondaryAPIServerELB.arn"}, {path: "status.networkStatus.securityGroups.*.id"}, {path: "status.bastion.id"},
+	{path: "spec.network.vpc.id"},
+	{path: "spec.network.subnets.resourceID"},
+	{path: "spec.network.subnets.natGatewayId"},
+	{path: "status.networkStatus.apiServerElb.arn"},
+	{path: "status.networkStatus.apiServerElb.name", what: "load balancer"},
+	{path: "status.networkStatus.secondaryAPIServerELB.arn"},
+	{path: "status.networkStatus.securityGroups.*.id"},
+	{path: "status.bastion.id"},
 	// AzureCluster, AzureManagedControlPlane, and the objects of Azure's service operator
-	{path: "spec.resourceGroup", what: "resource group"}, {path: "spec.resourceGroupName", what: "resource group"},
-	{path: "spec.nodeResourceGroupName", what: "resource group"}, {path: "spec.networkSpec.vnet.id"}, {path: "status.id"},
+	{path: "spec.resourceGroup", what: "resource group"},
+	{path: "spec.resourceGroupName", what: "resource group"},
+	{path: "spec.nodeResourceGroupName", what: "resource group"},
+	{path: "spec.networkSpec.vnet.id"},
+	{path: "status.id"},
 	// GCPCluster, GCPManagedCluster, GCPManagedControlPlane
-	{path: "status.network.selfLink"}, {path: "status.network.router"}, {path: "status.network.firewallRules.*"},
-	{path: "status.network.apiServerForwardingRule"}, {path: "status.network.apiInternalForwardingRule"},
-	{path: "status.network.apiServerInstanceGroups.*"}, {path: "status.clusterName", what: "GKE cluster"},
+	{path: "status.network.selfLink"},
+	{path: "status.network.router"},
+	{path: "status.network.firewallRules.*"},
+	{path: "status.network.apiServerForwardingRule"},
+	{path: "status.network.apiInternalForwardingRule"},
+	{path: "status.network.apiServerInstanceGroups.*"},
+	{path: "status.clusterName", what: "GKE cluster"},
 	// VSphereVM, VSphereCluster
-	{path: "spec.biosUUID", what: "VM with the BIOS UUID"}, {path: "spec.clusterModules.moduleUUID", what: "cluster module"},
+	{path: "spec.biosUUID", what: "VM with the BIOS UUID"},
+	{path: "spec.clusterModules.moduleUUID", what: "cluster module"},
 	// OpenStackCluster
-	{path: "status.network.id", what: "network"}, {path: "status.router.id", what: "router"},
-	{path: "status.apiServerLoadBalancer.id", what: "load balancer"}, {path: "status.bastion.id", what: "bastion"},
-	{path: "status.bastionSecurityGroup.id", what: "security group"}, {path: "status.controlPlaneSecurityGroup.id", what: "security group"},
+	{path: "status.network.id", what: "network"},
+	{path: "status.router.id", what: "router"},
+	{path: "status.apiServerLoadBalancer.id", what: "load balancer"},
+	{path: "status.bastion.id", what: "bastion"},
+	{path: "status.bastionSecurityGroup.id", what: "security group"},
+	{path: "status.controlPlaneSecurityGroup.id", what: "security group"},
 	{path: "status.workerSecurityGroup.id", what: "security group"},
 }
 

@@ -85,7 +85,9 @@ func TestIncomplete(t *testing.T) {
 			3,
 			"Kustomization/a[one two] Kustomization/b[one two] Kustomization/a[one two] ConfigMap/x[one two]",
 		},
-		"one that is whole": {render.Result{Kustomizations: []*render.Kustomization{{ManagementCluster: "mgmt", Owner: kustomization("dev")}}}, 8, ""},
+		"one that is whole": {
+			render.Result{Kustomizations: []*render.Kustomization{{ManagementCluster: "mgmt", Owner: kustomization("dev")}}}, 8, "",
+		},
 	} {
 		var got []string
 		test.after.Objects = whole.Objects[:test.has]

@@ -31,7 +31,8 @@ func TestNoPivotIntoAChild(t *testing.T) {
 		}
 	}
 	claim := &ownership.Claim{Fleet: "f", Name: "acme", Cluster: "eu"}
-	if err := s.CheckClaim(claim); err == nil || !strings.Contains(err.Error(), "the cluster named for root is already another management cluster of this fleet") {
+	const other = "the cluster named for root is already another management cluster of this fleet"
+	if err := s.CheckClaim(claim); err == nil || !strings.Contains(err.Error(), other) {
 		t.Errorf("a kubeconfig that leads to it: %v", err)
 	}
 	if other := s.OtherManagement(claim); other != "eu" {

@@ -107,4 +107,6 @@ func without(said, output string) string {
 	return strings.TrimSpace(said)
 }
 
-func isBetweenWords(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=:,;{}[]()<>", r) }
+func isBetweenWords(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune("\"'`=:,;{}[]()<>", r)
+}

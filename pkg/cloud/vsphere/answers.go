@@ -10,8 +10,8 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// answers checks what a vCenter answers in one session before govmomi reads it. govmomi panics on an answer of another kind than it has asked
-// for, and it asks for the next page of a list for as long as the vCenter names one.
+// answers checks what a vCenter answers in one session before govmomi reads it. govmomi panics on an answer of another kind than it has
+// asked for, and it asks for the next page of a list for as long as the vCenter names one.
 type answers struct {
 	soap.RoundTripper
 	left int // pages
