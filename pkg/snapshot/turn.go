@@ -66,9 +66,16 @@ func (t *Turn) Put(ctx context.Context, s *Snapshot, keys secret.Keys) error {
 	return nil
 }
 
+// mostTurns is how many times a note is kept anew because others write to the place at the same time.
+const mostTurns = 10
+
 // last keeps the note once more, with a later ID, for as long as others have kept something later.
 func (t *Turn) last(ctx context.Context, s *Snapshot, keys secret.Keys, ids []string) error {
-	for len(ids) > 0 && ids[len(ids)-1] > s.ID {
+	for turns := 0; len(ids) > 0 && ids[len(ids)-1] > s.ID; turns++ {
+		if turns == mostTurns {
+			return diag.Errorf("find out who writes there all the time, and run the same command again",
+				"others keep snapshots in %s so fast that none can be the newest", t.place)
+		}
 		earlier := s.ID
 		id, err := nextID(ids, time.Time{})
 		if err != nil {

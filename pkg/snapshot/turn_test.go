@@ -39,11 +39,11 @@ func newPlace(t *testing.T) *Folder {
 // Machines whose clocks are far apart write to one place. The newest snapshot is the one that was taken last, and the oldest goes first.
 func TestClocksApart(t *testing.T) {
 	keys, place := newKeys(t), newPlace(t)
-	real := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	clocks := []time.Duration{0, time.Hour, -time.Hour, 100 * 365 * 24 * time.Hour, 0, 0, -30 * time.Minute}
 	var all []string
 	for n := range 3 * Keep {
-		s := keepAt(t, place, real.Add(clocks[n%len(clocks)]), keys)
+		s := keepAt(t, place, now.Add(clocks[n%len(clocks)]), keys)
 		all = append(all, s.ID)
 		if newest, err := Find(t.Context(), place, "", keys); err != nil || newest.ID != s.ID {
 			t.Fatalf("snapshot %d: the newest is %v, %v; want %s", n, newest, err, s.ID)

@@ -57,7 +57,7 @@ func eksMappings(p part) {
 			}
 			text, ok := one.known(kind.arn)
 			found := awsPrincipal.FindStringSubmatch(text)
-			if ok && (found == nil || !strings.Contains(found[1], kind.is+"/")) {
+			if fits := len(found) > 1 && strings.Contains(found[1], kind.is+"/"); ok && !fits {
 				one.refuse(kind.arn, fmt.Sprintf("%.100q is no ARN of a %s", text, kind.is), "write it as arn:aws:iam::ACCOUNT:"+kind.is+"/NAME")
 			}
 		}
