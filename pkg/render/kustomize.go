@@ -307,6 +307,14 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	return objects, files.excuse(findings)
 }
 
+// linkLeftOut is the summary of the finding about a link and the like. Flux builds the rest of the folder.
+const linkLeftOut = "it is no regular file: Flux leaves it out"
+
+// unbuilt tells whether one of the findings keeps Flux from building a folder.
+func unbuilt(findings diag.Findings) bool {
+	return slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError && f.Summary != linkLeftOut })
+}
+
 // gather reads the files from which kustomize builds a folder, and records them as read.
 func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 	files := newClosure(b.repo)
@@ -322,7 +330,7 @@ func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 		case b.repo.isDir(name):
 			files.folder(name, place{file: name})
 		default:
-			files.problem(RulePath, place{file: name}, "it is no regular file: Flux leaves it out", "replace it with a regular file")
+			files.problem(RulePath, place{file: name}, linkLeftOut, "replace it with a regular file")
 		}
 	}
 	for _, component := range spec.Components { // components has checked that they exist in the repo

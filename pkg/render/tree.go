@@ -142,7 +142,7 @@ func (w *walk) follow(ctx context.Context) {
 		for _, it := range wave {
 			w.result.Kustomizations = append(w.result.Kustomizations, it.k)
 			w.result.Findings = append(w.result.Findings, it.findings...)
-			it.k.Incomplete = it.findings.Err() != nil
+			it.k.Incomplete = unbuilt(it.findings)
 			objects := w.adopt(it)
 			if beyond := w.total.add(it.k.Owner, it.k.Source, objects, len(it.objects)-len(objects)); beyond != nil {
 				w.result.Findings, it.k.Incomplete = append(w.result.Findings, beyond...), true

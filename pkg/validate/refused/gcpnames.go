@@ -103,10 +103,10 @@ func gcpRange(p part, field string, taken []netip.Prefix) []netip.Prefix {
 func gcpScheduling(p part) {
 	spot := p.word("provisioningModel") == "Spot"
 	if (spot || p.has("preemptible")) && p.word("onHostMaintenance") == "Migrate" {
-		p.refuse("onHostMaintenance", "a machine that Google Cloud may take away does not move to another host", "set it to Terminate")
+		p.refuse("onHostMaintenance", "a machine that Google Cloud may end at any time does not move to another host", "set it to Terminate")
 	}
 	if p.has("preemptible") && p.word("provisioningModel") == "Standard" {
-		p.refuse("provisioningModel", "preemptible is true, and such a machine is no standard one", "set it to Spot, and take preemptible away")
+		p.refuse("provisioningModel", "preemptible is true, and such a machine is no standard one", "set it to Spot, and remove preemptible")
 	}
 	if p.has("guestAccelerators") && p.word("onHostMaintenance") == "Migrate" {
 		p.refuse("onHostMaintenance", "a machine with accelerators does not move to another host", "set it to Terminate")
