@@ -14,13 +14,20 @@ import (
 // envWriter makes the test program a writer of the file that it names.
 const envWriter = "ATOMICFILE_TEST_WRITER"
 
-// TestWriterProgram is the program of TestKilledWriter: it tells when everything is written but not yet in its place, and goes on when it
-// is told to.
-func TestWriterProgram(t *testing.T) {
+// TestMain is the program of TestKilledWriter where the environment names a file.
+func TestMain(m *testing.M) {
 	path := os.Getenv(envWriter)
 	if path == "" {
-		t.Skip("it is a program of TestKilledWriter")
+		os.Exit(m.Run())
 	}
+	if err := writeWhenTold(path); err != nil {
+		_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
+		os.Exit(1)
+	}
+}
+
+// writeWhenTold writes a file. It tells when everything is written but not yet in its place, and goes on when it is told to.
+func writeWhenTold(path string) error {
 	w := writer{exact: true, flush: func(f *os.File) error {
 		if info, err := f.Stat(); err != nil || info.IsDir() {
 			return err
@@ -29,15 +36,13 @@ func TestWriterProgram(t *testing.T) {
 		_, err := bufio.NewReader(os.Stdin).ReadString('\n')
 		return err
 	}}
-	if err := w.write(path, []byte("of the other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return w.write(path, []byte("of the other"), 0o600)
 }
 
 // beginWriter starts a writer of path, which has written everything and waits.
 func beginWriter(t *testing.T, path string) (cmd *exec.Cmd, goOn io.Writer) {
 	t.Helper()
-	cmd = exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWriterProgram$")
+	cmd = exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), envWriter+"="+path)
 	in, err := cmd.StdinPipe()
 	if err != nil {
