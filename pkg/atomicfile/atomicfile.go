@@ -39,7 +39,7 @@ func (w writer) write(path string, content []byte, perm fs.FileMode) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	defer root.Close()
-	_ = SweepFor(target)
+	_ = sweepFor(root, filepath.Base(target))
 	if err := w.replace(root, filepath.Base(target), content, perm); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -54,8 +54,8 @@ func Create(path string, content []byte, perm fs.FileMode) error {
 		return fmt.Errorf("create %s: %w", path, err)
 	}
 	defer root.Close()
-	_ = SweepFor(path)
 	name := filepath.Base(path)
+	_ = sweepFor(root, name)
 	staged, err := writer{exact: true, flush: flush}.stage(root, name, content, perm)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)

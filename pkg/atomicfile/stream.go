@@ -21,8 +21,8 @@ func New(path string, perm fs.FileMode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = SweepFor(path)
 	f := &File{root: root, name: filepath.Base(path)}
+	_ = sweepFor(root, f.name)
 	if f.file, f.temp, err = create(root, f.name, perm); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}

@@ -16,6 +16,11 @@ func SweepFor(path string) error {
 	return sweep(filepath.Dir(path), func(of string) bool { return of == filepath.Base(path) })
 }
 
+// sweepFor is SweepFor for a file of an open folder.
+func sweepFor(root *os.Root, name string) error {
+	return sweepIn(root, func(of string) bool { return of == name })
+}
+
 func sweep(dir string, wanted func(of string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,7 +30,12 @@ func sweep(dir string, wanted func(of string) bool) error {
 		return err
 	}
 	defer root.Close()
-	entries, err := os.ReadDir(dir)
+	return sweepIn(root, wanted)
+}
+
+// sweepIn is sweep for a folder that is open.
+func sweepIn(root *os.Root, wanted func(of string) bool) error {
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
 	}
