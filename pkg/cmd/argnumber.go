@@ -2,10 +2,12 @@ package cmd
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -23,10 +25,32 @@ func wrongArguments(c *cobra.Command, given []string) error {
 			hint = "give --" + flag.Name + " a value with an equals sign: --" + flag.Name + "=" + extra
 		}
 	})
+	if meant := asFlag(c, given, extra); meant != "" {
+		hint = "give it with a flag: `" + meant + "`"
+	}
 	if len(names) == 0 {
 		return diag.Usage(hint, "%s takes flags only, no argument such as %q", c.CommandPath(), extra)
 	}
 	return diag.Usage(hint, "%s takes %s and no more: %q is one argument too many", c.CommandPath(), strings.Join(names, " and "), extra)
+}
+
+// asFlag returns the command with extra as the value of the flag that takes such a value: a version, or a number of replicas. It returns
+// the empty string if c has no such flag, if the flag is given already, or if there is more than one argument too many.
+func asFlag(c *cobra.Command, given []string, extra string) string {
+	var names []string
+	if _, err := strconv.ParseUint(extra, 10, 31); err == nil {
+		names = []string{"replicas"}
+	} else if _, err := version.ParseGeneric(extra); err == nil {
+		names = []string{"version", "to"}
+	}
+	taken, _ := argumentNames(c)
+	for _, name := range names {
+		if flag := c.Flags().Lookup(name); flag != nil && !flag.Changed && len(given) == len(taken)+1 {
+			words := append(strings.Fields(c.CommandPath()), given[:len(taken)]...)
+			return diag.ShellCommand(append(words, "--"+name, extra)...)
+		}
+	}
+	return ""
 }
 
 // emptyArgument refuses an empty argument, which a script gives if one of its variables is not set. Arguments after --

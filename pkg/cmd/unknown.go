@@ -25,6 +25,7 @@ func anyCommand(c *cobra.Command, given []string) error {
 // otherWords are common words of other programs for commands. They are no aliases, because several commands of fleetctl could be meant.
 var otherWords = map[string][]string{
 	"create": {"add"}, "new": {"add"}, "get": {"list"}, "edit": {"set"}, "stop": {"pause"}, "start": {"resume"}, "unpause": {"resume"},
+	"describe": {"show"}, "inspect": {"show"}, "clone": {"add"}, "copy": {"add"},
 }
 
 // meantBy returns the commands that the words given below c may mean: first subcommands of c under another word, then commands of the

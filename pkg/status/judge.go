@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // judge adds the problems that keep the management cluster from being Ready.
@@ -114,7 +115,8 @@ func (o *Object) resumeHint() string {
 	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
 }
 
-// blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them.
+// blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them. Conditions that only wait for
+// another object are no causes: one problem counts them. If all of them wait, the first stands for them. Fleet.Troubles has every one.
 func (r *Report) blameCluster(w *Fleet) {
 	if w.Ready {
 		return
@@ -130,13 +132,28 @@ func (r *Report) blameCluster(w *Fleet) {
 	if w.Available {
 		return
 	}
-	for _, t := range w.Troubles {
+	causes, waiting := w.causes()
+	for _, t := range causes {
 		r.blame(object, t.Reason, "")
 		r.Problems[len(r.Problems)-1].Condition = t.Condition
+	}
+	if waiting > 0 {
+		r.blame(object, plain.Count(waiting, "more condition")+", waiting for another object", "")
 	}
 	if len(w.Troubles) > 0 {
 		r.Problems[len(r.Problems)-1].Hint = "`fleetctl why " + w.Namespace + "/" + w.Name + "` looks for the first cause"
 	}
+}
+
+// causes returns the troubles that do not only wait for another object, or else the first, and how many of the others wait.
+func (f *Fleet) causes() (causes []Trouble, waiting int) {
+	for i, t := range f.Troubles { // sorted: those that wait come last
+		if t.Waiting && i > 0 {
+			return causes, len(f.Troubles) - i
+		}
+		causes = append(causes, t)
+	}
+	return causes, 0
 }
 
 // joinFlux moves the Flux objects that work on a workload cluster from the management cluster's list to that cluster. They are not Ready
