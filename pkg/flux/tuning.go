@@ -14,10 +14,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// Additional flags of the kustomize-controller of a management cluster: the key to decrypt files in Git, for every namespace, and more
-// workers, so that waiting for one workload cluster does not delay the others.
+// Additional flags of the kustomize-controller of a management cluster: the key to decrypt files in Git, for every namespace; more
+// workers, so that waiting for one workload cluster does not delay the others; and a shorter wait than Flux's 30 seconds until it looks
+// again whether the steps that a new cluster's next step waits for are done. With much less, a hundred clusters that come up at once would
+// keep it busy with looking.
 const (
 	decryptionArg   = "--sops-age-secret=" + DecryptionSecret
+	dependencyArg   = "--requeue-dependency=10s"
 	concurrentFlag  = "concurrent"
 	managementHands = 20
 )
@@ -45,7 +48,7 @@ func tune(objects []*unstructured.Unstructured, asked []kube.Tuning) ([]*unstruc
 			continue
 		}
 		if t.Manager == kustomizeController {
-			if err := kube.EditManager(objects[i], decrypting); err != nil {
+			if err := kube.EditManager(objects[i], forFleets); err != nil {
 				return nil, fmt.Errorf("tune flux: %w", err)
 			}
 		}
@@ -57,12 +60,13 @@ func tune(objects []*unstructured.Unstructured, asked []kube.Tuning) ([]*unstruc
 	return tuned, nil
 }
 
-func decrypting(container map[string]any) error {
+// forFleets adds the arguments that the kustomize-controller of every management cluster has.
+func forFleets(container map[string]any) error {
 	args, _, err := unstructured.NestedStringSlice(container, "args")
 	if err != nil {
 		return err
 	}
-	return unstructured.SetNestedStringSlice(container, append(args, decryptionArg), "args")
+	return unstructured.SetNestedStringSlice(container, append(args, decryptionArg, dependencyArg), "args")
 }
 
 // tuningPatches returns the content of gotk-tuning.yaml. It has a patch for each tuned controller, with all its arguments, because a
