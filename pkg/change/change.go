@@ -69,20 +69,44 @@ func (o Options) carries() bool { return o.Commit || o.Push || o.PullRequest }
 
 // Make makes an edit of the fleet repo. It writes all files or none, and commits and pushes them if the options ask for that. A change
 // for a commit starts from the committed files, and its difference is shown against them. Other edits in the working tree stay there. If
-// nothing has to change, the result says so. Errors: those of the edit, of writing, and of gitrepo's Commit and Sync.
-func Make(ctx context.Context, o Options) (_ *Result, err error) {
-	m, err := o.make(ctx)
-	if err != nil {
-		return nil, err
+// nothing has to change, the result says so. If others change the same files, or commit, before Make has written or committed, it makes the
+// edit again from what they have made. Errors: those of the edit, of writing, and of gitrepo's Commit and Sync.
+func Make(ctx context.Context, o Options) (*Result, error) {
+	branch := ""
+	for try := 1; ; try++ {
+		m, err := o.make(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if try == 1 {
+			branch = m.branch
+		} else if branch != m.branch {
+			return nil, errors.Join(diag.Errorf("switch to the branch that is meant, and run the command again",
+				"somebody has switched from the branch %s to %s in the meantime", branch, m.branch), m.done())
+		}
+		out, err := o.finish(ctx, m)
+		if err = errors.Join(err, m.done()); try == mostTries || !errors.Is(err, manifest.ErrChanged) && !errors.Is(err, gitrepo.ErrMoved) {
+			return out, err
+		}
 	}
-	defer func() { err = errors.Join(err, m.done()) }()
+}
+
+// mostTries bounds how often Make begins anew. Each time, another command has made a change.
+const mostTries = 20
+
+// finish shows, writes, commits and pushes an edit, as the options say.
+func (o Options) finish(ctx context.Context, m *made) (*Result, error) {
 	repo, edit := m.repo, m.edit
 	out := &Result{
 		FormatVersion: "1", Summary: edit.Summary, DryRun: o.DryRun, Notes: append([]string{}, edit.Notes...),
 		LeftAlone: edit.LeftAlone, AsWanted: edit.AsWanted,
 	}
+	var err error
 	if out.Files, err = edit.Changes.Plan(repo.Dir); err != nil {
 		return nil, err
+	}
+	if name := repo.ReadOtherwise(out.Files); name != "" {
+		return nil, diag.Errorf("run the command again", "%w: %s", manifest.ErrChanged, name)
 	}
 	if !edit.Private {
 		if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
@@ -117,7 +141,7 @@ func Make(ctx context.Context, o Options) (_ *Result, err error) {
 	case o.Commit:
 		return out, commitChange(ctx, m, out)
 	}
-	_, err = edit.Changes.Apply(repo.Dir)
+	_, err = edit.Changes.ApplyPlanned(ctx, repo.Dir, out.Files)
 	return out, err
 }
 

@@ -36,11 +36,13 @@ type destination struct {
 type made struct {
 	repo *fleetrepo.Repo
 	edit *fleetrepo.Edit
-	// git is the repository, and base is its last commit ("" without a commit), for an edit that goes into a commit.
-	git  *gitrepo.Repo
-	base string
-	to   *destination
-	done func() error
+	// git is the repository, branch the one that is checked out, and base its last commit ("" without a commit), for an edit that goes into
+	// a commit.
+	git    *gitrepo.Repo
+	branch string
+	base   string
+	to     *destination
+	done   func() error
 	// onDisk is the same edit made from the working tree, if that has uncommitted files; nil otherwise.
 	onDisk *fleetrepo.Edit
 	// left are the files that the edit of the committed files would write, and that have other, uncommitted content in the working tree. This
@@ -79,6 +81,9 @@ func (o Options) make(ctx context.Context) (*made, error) {
 		if err := o.catchUp(ctx, m, dir); err != nil {
 			return nil, err
 		}
+	}
+	if m.branch, err = m.git.Branch(); err != nil {
+		return nil, err
 	}
 	if m.base, err = m.git.Head(); err != nil {
 		return nil, err

@@ -3,10 +3,12 @@
 package fleetrepo
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +48,9 @@ type Repo struct {
 	mu       sync.Mutex
 	charts   map[string]*chart
 	flavours []string
+
+	seeing sync.Mutex
+	seen   map[string][sha256.Size]byte // of the files that were read, as they were the first time
 }
 
 // Edit is a change of the repo that a user can review before it is made.
@@ -104,13 +109,15 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := v1alpha1.Load(filepath.Join(at, v1alpha1.FileName))
-	return New(at, fleet), err
+	repo := New(at, nil)
+	_, _ = repo.read(v1alpha1.FileName) // for ReadOtherwise: before Load, whose errors are the ones to report
+	repo.Fleet, err = v1alpha1.Load(filepath.Join(at, v1alpha1.FileName))
+	return repo, err
 }
 
 // New returns the fleet repo in a folder whose fleet.yaml has this content.
 func New(dir string, fleet *v1alpha1.Fleet) *Repo {
-	return &Repo{Dir: dir, WorkTree: dir, Fleet: fleet, charts: map[string]*chart{}}
+	return &Repo{Dir: dir, WorkTree: dir, Fleet: fleet, charts: map[string]*chart{}, seen: map[string][sha256.Size]byte{}}
 }
 
 // OpenCopy returns the fleet repo in dir, which is a copy of the repo in workTree. Errors: those of v1alpha1.Decode, and a copy without
@@ -135,7 +142,28 @@ func OpenCopy(dir, workTree string) (*Repo, error) {
 
 // read returns the file at a slash-separated path of the repo. A file larger than most is an error.
 func (r *Repo) read(name string) ([]byte, error) {
-	return within.ReadFile(r.Dir, name, yamledit.MaxBytes)
+	content, err := within.ReadFile(r.Dir, name, yamledit.MaxBytes)
+	if err == nil {
+		r.seeing.Lock()
+		defer r.seeing.Unlock()
+		if _, before := r.seen[path.Clean(name)]; !before {
+			r.seen[path.Clean(name)] = sha256.Sum256(content)
+		}
+	}
+	return content, err
+}
+
+// ReadOtherwise returns the path of a planned change whose file had other content when an edit of r first read it. It returns the empty
+// string if there is none. The change would then take back what others have written since.
+func (r *Repo) ReadOtherwise(planned []manifest.Change) string {
+	r.seeing.Lock()
+	defer r.seeing.Unlock()
+	for _, c := range planned {
+		if hash, read := r.seen[c.Path]; read && hash != sha256.Sum256(c.Before()) {
+			return c.Path
+		}
+	}
+	return ""
 }
 
 // folders lists the folders in a folder of the repo; none if the folder is missing.

@@ -42,7 +42,7 @@ func (r *Repo) CommitOnto(
 		return "", false, err
 	}
 	if head != plumbing.NewHash(base) {
-		return "", false, diag.Errorf("run the command again", "%w: somebody has committed to %s in the meantime", ErrDiverged, r.dir)
+		return "", false, diag.Errorf("run the command again", "%w: somebody has committed to %s in the meantime", ErrMoved, r.dir)
 	}
 	w, err := r.worktree(ctx)
 	if err != nil {

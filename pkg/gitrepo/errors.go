@@ -67,6 +67,8 @@ var (
 	ErrNotARepository = errors.New("not a git repository")
 	// ErrDiverged: the local and the remote branch both have commits that the other lacks.
 	ErrDiverged = errors.New("the local and the remote branch have diverged")
+	// ErrMoved: the local branch is no longer at the commit that a change was made from.
+	ErrMoved = errors.New("the branch has moved on")
 	// ErrBusy: another program works in the repository, or a merge or rebase is under way.
 	ErrBusy = errors.New("the repository is in use")
 	// ErrDetached: HEAD is no branch.

@@ -124,7 +124,7 @@ func (r *Repo) lockBranch(ctx context.Context, branch plumbing.ReferenceName, fr
 	}
 	now, at, err := r.head()
 	if err == nil && (now != branch || at != from) {
-		err = diag.Errorf("run the command again", "%w: somebody has committed to %s, or switched to another branch", ErrDiverged, r.dir)
+		err = diag.Errorf("run the command again", "%w: somebody has committed to %s, or switched to another branch", ErrMoved, r.dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, release())

@@ -77,7 +77,7 @@ func TestCommitsBesideGit(t *testing.T) {
 		content := []byte(strconv.Itoa(i+1) + "\n")
 		_, made, err := repo.Commit(t.Context(), []gitrepo.Change{{Path: "a", Content: content}}, "ours", author)
 		switch {
-		case errors.Is(err, gitrepo.ErrDiverged), errors.Is(err, gitrepo.ErrBusy):
+		case errors.Is(err, gitrepo.ErrMoved), errors.Is(err, gitrepo.ErrBusy):
 		case err != nil:
 			t.Fatal(err)
 		case made:

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // Apply makes the folder root as the set declares it, makes root if it is missing, and returns the changes, sorted by path. It does not
@@ -20,7 +23,66 @@ func (cs *ChangeSet) Apply(root string) ([]Change, error) {
 	if cs.Empty() {
 		return []Change{}, nil
 	}
-	if _, err := cs.wanted(); err != nil { // before root is made
+	r, err := cs.open(root)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	changes, err := cs.plan(r)
+	if err != nil {
+		return nil, err
+	}
+	return apply(r, changes)
+}
+
+// ErrChanged is the error of ApplyPlanned if a file is no longer as it was.
+var ErrChanged = errors.New("a file has changed in the meantime")
+
+// ApplyPlanned is Apply for changes that Plan returned. It changes nothing if one of the files is no longer as it was then, so that nothing
+// is lost that others have written since. Then the error matches ErrChanged. It keeps other processes that call it out of root until it is
+// done, and waits for them until ctx ends.
+func (cs *ChangeSet) ApplyPlanned(ctx context.Context, root string, planned []Change) (_ []Change, err error) {
+	if cs.Empty() {
+		return []Change{}, nil
+	}
+	r, err := cs.open(root)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	release, err := atomicfile.Alone(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	changes, err := cs.plan(r)
+	if err != nil {
+		return nil, err
+	}
+	if name := firstDifference(planned, changes); name != "" {
+		return nil, diag.Errorf("run the command again", "%w: %s", ErrChanged, name)
+	}
+	return apply(r, changes)
+}
+
+// firstDifference returns the first path at which a file was not the same for one plan of a set as for another one.
+func firstDifference(before, now []Change) string {
+	for i := range max(len(before), len(now)) {
+		switch {
+		case i >= len(before) || i < len(now) && now[i].Path < before[i].Path:
+			return now[i].Path
+		case i >= len(now) || before[i].Path < now[i].Path:
+			return before[i].Path
+		case before[i].Action != now[i].Action || before[i].oldMode != now[i].oldMode || !bytes.Equal(before[i].old, now[i].old):
+			return now[i].Path
+		}
+	}
+	return ""
+}
+
+// open opens the folder root, which it makes if it is missing, once the set is known to have no faults of its own.
+func (cs *ChangeSet) open(root string) (*os.Root, error) {
+	if _, err := cs.wanted(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
@@ -30,11 +92,11 @@ func (cs *ChangeSet) Apply(root string) ([]Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
-	defer r.Close()
-	changes, err := cs.plan(r)
-	if err != nil {
-		return nil, err
-	}
+	return r, nil
+}
+
+// apply carries out changes that were just planned for the folder r.
+func apply(r *os.Root, changes []Change) ([]Change, error) {
 	if err := sweep(r); err != nil {
 		return nil, fmt.Errorf("remove what a command that was killed has left: %w", err)
 	}

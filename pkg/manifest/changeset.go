@@ -82,6 +82,9 @@ func (c Change) InGit(before, after string) Change {
 	return c
 }
 
+// Before is the content that the file had when the change was planned; nil stands for no file.
+func (c *Change) Before() []byte { return c.old }
+
 // Diff is the change as a unified diff for people.
 func (c *Change) Diff() string { return c.diff() }
 
