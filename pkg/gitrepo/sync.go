@@ -144,6 +144,12 @@ func (r *Repo) settle(ctx context.Context, base, commit plumbing.Hash, changes [
 		return err
 	}
 	if head != base {
+		// Another command in the same clone may have fetched the commit, and more, since it was pushed.
+		if h, err := newHistory(r.git.Storer); err == nil {
+			if where, err := h.relate(ctx, commit, head); err == nil && (where == same || where == behind) {
+				return nil
+			}
+		}
 		return diag.Errorf("git pull --rebase", "%w: somebody has committed to %s in the meantime", ErrDiverged, r.dir)
 	}
 	w, err := r.worktree(ctx)
