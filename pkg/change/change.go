@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -74,11 +76,15 @@ func (o Options) carries() bool { return o.Commit || o.Push || o.PullRequest }
 func Make(ctx context.Context, o Options) (*Result, error) {
 	branch := ""
 	for try := 1; ; try++ {
+		began := time.Now()
 		m, err := o.make(ctx)
+		if err != nil && ctx.Err() == nil && try < mostTries && writtenSince(o.Dir, began) { // it may have seen what another command had written half
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if try == 1 {
+		if branch == "" {
 			branch = m.branch
 		} else if branch != m.branch {
 			return nil, errors.Join(diag.Errorf("switch to the branch that is meant, and run the command again",
@@ -93,6 +99,35 @@ func Make(ctx context.Context, o Options) (*Result, error) {
 
 // mostTries bounds how often Make begins anew. Each time, another command has made a change.
 const mostTries = 20
+
+// writtenSince tells whether a file or folder of the fleet repo was written after a point in time, as far as the file system tells.
+func writtenSince(dir string, then time.Time) bool {
+	const (
+		most     = 200_000               // files and folders
+		accuracy = 20 * time.Millisecond // of a file's time in Linux, which is that of the last tick
+	)
+	dir, err := fleetrepo.Find(dir)
+	if err != nil {
+		return false
+	}
+	written, seen := errors.New("written"), 0
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // it is gone, or cannot be read: that is not written since
+		}
+		if entry.IsDir() && entry.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if seen++; seen > most {
+			return fs.SkipAll
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().After(then.Add(-accuracy)) {
+			return written
+		}
+		return nil
+	})
+	return errors.Is(err, written)
+}
 
 // finish shows, writes, commits and pushes an edit, as the options say.
 func (o Options) finish(ctx context.Context, m *made) (*Result, error) {
