@@ -135,7 +135,8 @@ func secondOne(s *session.Session, there *fleetrepo.ManagementID, uid string, er
 		return fmt.Errorf("find out whether this cluster takes the place of another one: %w", err)
 	}
 	return diag.Errorf("if that one lives, give this machine the way there (`fleetctl connect`), and end this one (`fleetctl teardown`); if "+
-		"it is gone, and nothing that it made is left: `fleetctl init --source-is-gone`",
+		"it is gone: `fleetctl restore --source-is-gone` brings back its snapshot, and finishes a restore that was interrupted here; only if "+
+		"nothing that it made is left: `fleetctl init --source-is-gone`",
 		"the fleet repo says that another cluster is the management cluster %s (%s): that has the uid %s and was made %s, and this one has %s. "+
 			"Two would make the same clusters", s.Mgmt.Name, s.Layout().Identity(), there.UID, there, uid)
 }

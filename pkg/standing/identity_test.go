@@ -167,7 +167,8 @@ func TestIdentity(t *testing.T) {
 			changes, err := standing.Identity(t.Context(), s, client, root, c.goesOn)
 			if c.refused {
 				if err == nil || changes != nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "ci on other") ||
-					!strings.Contains(diag.Hint(err), "--source-is-gone") || s.Cluster.HasMade(s.Identity(), uid) {
+					!strings.Contains(diag.Hint(err), "`fleetctl restore --source-is-gone`") ||
+					!strings.Contains(diag.Hint(err), "`fleetctl init --source-is-gone`") || s.Cluster.HasMade(s.Identity(), uid) {
 					t.Errorf("got %v, %v (%s)", changes, err, diag.Hint(err))
 				}
 				return

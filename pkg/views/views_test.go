@@ -164,6 +164,9 @@ var allShown = []shown{
 	showing("Transfer waiting", Transfer, func(r *transfer.Result) { r.Outcome = "handed-over" }),
 	showing("Drill", Drill, func(r *pivot.DrillResult) { r.Standby = "" }),
 	showing("Drill on a standby", Drill),
+	showing("Drill that cannot open it", Drill, func(r *pivot.DrillResult) {
+		r.Snapshot, r.Restored, r.Elsewhere, r.Works, r.Standby = nil, nil, nil, false, ""
+	}),
 	showing("Drill works", Drill, func(r *pivot.DrillResult) { r.Works, r.Findings, r.Standby = true, nil, "" }),
 	showing("Activation", Activation, func(r *pivot.ActivateResult) { r.Outcome = "activated" }),
 	showing("Activation before", Activation, func(r *pivot.ActivateResult) { r.Outcome, r.Report = "activated", nil }),
