@@ -92,7 +92,7 @@ type Place struct {
 }
 
 // Other returns which cluster has the place according to the fleet repo, if it is another one than the cluster that client reaches, and if
-// nothing tells that the reached cluster takes the place or has given it away. Otherwise it returns nil.
+// nothing tells that the reached cluster takes the place, is restored to take it, or has given it away. Otherwise it returns nil.
 func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.ManagementID, error) {
 	there, err := fleetrepo.ReadManagementID(p.Repo, p.Layout)
 	if err != nil || there == nil {
@@ -106,10 +106,18 @@ func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.Manag
 		return nil, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || journal != nil && journal.Whole() && journal.Role == handover.RoleSource && journal.Phase.Committed() {
+	if err != nil || journal != nil && journal.Whole() && (gone(journal) || restoring(journal)) {
 		return nil, err
 	}
 	return there, nil
+}
+
+// gone tells whether the cluster of the journal has given its work away.
+func gone(journal *handover.Journal) bool { return journal.Role == handover.RoleSource && journal.Phase.Committed() }
+
+// restoring tells whether a restore into the cluster of the journal is under way. Until it has taken over, the fence keeps it from acting.
+func restoring(journal *handover.Journal) bool {
+	return journal.Role == handover.RoleTarget && (journal.Snapshot != "" || journal.Around) && !journal.Phase.Committed()
 }
 
 // replaces tells whether the cluster takes the place of the one that the fleet repo names.

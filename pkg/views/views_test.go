@@ -370,3 +370,13 @@ func fill(v reflect.Value, text, field string, depth int) {
 		}
 	}
 }
+
+func TestCountsText(t *testing.T) {
+	for want, counts := range map[string]map[string]int{
+		"0 objects": {}, "1 object (Cluster 1)": {"Cluster": 1}, "3 objects (Cluster 1, Machine 2)": {"Machine": 2, "Cluster": 1},
+	} {
+		if got := countsText(counts); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
