@@ -52,7 +52,8 @@ func (f *factory) placeOf(target *management.Target) func(context.Context, *kube
 				"both make and delete machines", place.Layout.Identity(), other),
 			Hint: "pull the fleet repo, which may be an old clone; if it still says so, stop this one at once (`" +
 				diag.ShellCommand("fleetctl", "host", "stop", "--management", target.Name) +
-				"`, or scale its providers to 0), and give this machine access to the other one: `fleetctl connect`",
+				"`, or scale its providers to 0), and give this machine access to the other one: `fleetctl connect`; " +
+				"if the other one is gone, and a restore into this one was interrupted, run the same `fleetctl restore` again",
 		}, nil
 	}
 }

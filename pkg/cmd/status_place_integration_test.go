@@ -94,7 +94,7 @@ func TestStatusOfOneWhoseStandbyTookOver(t *testing.T) {
 	shouts := func(story string) {
 		t.Helper()
 		if out := status(); !strings.Contains(out, shout) || !strings.Contains(out, "ci on other") ||
-			!strings.Contains(out, "fleetctl host stop --management mgmt") {
+			!strings.Contains(out, "fleetctl host stop --management mgmt") || !strings.Contains(out, "the same `fleetctl restore` again") {
 			t.Errorf("%s: it says\n%s", story, out)
 		}
 	}

@@ -134,7 +134,11 @@ func lookThere(ctx context.Context, s *session.Session, client *kube.Client) (*R
 			diag.ShellCommand("fleetctl", "connect", "--management", other, "--kubeconfig")+" FILE`",
 			"the cluster at %s is not the management cluster %s, but %s of the same fleet", client.Host(), s.Mgmt.Name, other)
 	}
-	if err := s.CheckClaim(claim); err != nil {
+	switch err := s.CheckClaim(claim); {
+	case errors.Is(err, ownership.ErrOtherFleet): // another name, which init may need, is no help here
+		return nil, diag.Wrap("", err, "give the kubeconfig of "+s.Mgmt.Name+" of this fleet; or run `fleetctl connect` in a clone of the repo of "+
+			"the other fleet")
+	case err != nil:
 		return nil, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)

@@ -5,9 +5,14 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/following"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/pivot"
+	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/session"
+	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -38,5 +43,28 @@ func TestInitStepsFitTogether(t *testing.T) {
 	}
 	if err := steps.Check((&teardown{}).steps()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A script gives the deploy key of the result to the API of a forge, so it is one line without an end of line. Without a deploy key it is
+// left out.
+func TestResultHasTheDeployKeyAsOneLine(t *testing.T) {
+	key, err := gitrepo.GenerateDeployKey("flux@mgmt.acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for public, want := range map[string]string{key.Public: key.Public[:len(key.Public)-1], "": ""} {
+		s := &session.Session{
+			Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "mgmt"}, Opts: session.Options{Dir: t.TempDir()},
+			Cluster: state.Cluster{Name: "mgmt", Dir: t.TempDir()},
+		}
+		r := converge.NewRun(s)
+		r.Endpoint.Tell(&repoaccess.Endpoint{Credentials: flux.SourceCredentials{IdentityPub: []byte(public)}})
+		r.Pushed.Tell(&following.Pushed{})
+		r.Kept.Tell(nil)
+		r.Installed.Tell(&converge.Installed{})
+		if got := result(r).DeployKey; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

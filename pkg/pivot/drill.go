@@ -44,7 +44,8 @@ type DrillResult struct {
 	Standby string `json:"standby,omitempty"`
 	Place   string `json:"place"`
 	// Works says that the drill found nothing that would make a restore fail.
-	Works    bool          `json:"works"`
+	Works bool `json:"works"`
+	// Snapshot is nil if it cannot be opened.
 	Snapshot *SnapshotInfo `json:"snapshot"`
 	// Restored counts the objects that equal those in the snapshot after the restore, by kind. It is empty if the drill did not get that far.
 	Restored map[string]int `json:"restored"`
@@ -94,10 +95,9 @@ func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillRes
 		FormatVersion: "1", Cluster: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{},
 		Findings: []DrillFinding{}, Elsewhere: []string{},
 	}
-	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
-		return nil, err
+	if opened, err := d.open(ctx, place); err != nil || !opened {
+		return d.result, err
 	}
-	d.result.Snapshot = infoOf(d.snap)
 	if err := d.read(ctx); err != nil {
 		return nil, err
 	}
@@ -107,6 +107,20 @@ func Drill(ctx context.Context, deps management.Deps, o DrillOptions) (*DrillRes
 	d.result.Elsewhere = append(d.result.Elsewhere, d.values.names()...)
 	d.result.Works = !slices.ContainsFunc(d.result.Findings, func(f DrillFinding) bool { return f.Severity == diag.SeverityError })
 	return d.result, nil
+}
+
+// open reads the snapshot. A snapshot that is there and cannot be opened is a finding: opened is false then, and the drill ends.
+func (d *drill) open(ctx context.Context, place snapshot.Place) (opened bool, err error) {
+	d.snap, err = FindSnapshot(ctx, d.session, place, d.opts.Snapshot)
+	if snapshot.IsUnreadable(err) {
+		d.find(diag.SeverityError, err.Error(), diag.Hint(err))
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	d.result.Snapshot = infoOf(d.snap)
+	return true, nil
 }
 
 func (d *drill) find(severity diag.Severity, summary, hint string) {

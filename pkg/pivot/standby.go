@@ -134,13 +134,12 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{},
 		Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
-	if d.snap, err = FindSnapshot(ctx, s, place, o.Snapshot); err != nil {
-		return nil, err
+	if opened, err := d.open(ctx, place); err != nil || !opened {
+		return d.result, err
 	}
 	if d.snap.HandedOver != "" {
 		return nil, refuseHandedOverSince(s.StandbyOf, d.snap)
 	}
-	d.result.Snapshot = infoOf(d.snap)
 	if err := d.read(ctx); err != nil {
 		return nil, err
 	}

@@ -92,6 +92,52 @@ func TestNoteTakeOver(t *testing.T) {
 	}
 }
 
+// A hand-over to a standby writes its note twice: somebody may take a snapshot between the first note and the journal, which forbids it.
+// Nobody may restore that snapshot, and a note that is still the newest is kept.
+func TestNoteTakeOverIsRenewed(t *testing.T) {
+	ctx := t.Context()
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := secret.Keys{key}
+	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform", Waiting: "u1"}
+	platform := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "platform"}}
+	for n, ahead := range []time.Duration{time.Hour, -time.Hour} { // of the clock of the machine that takes the snapshot
+		if err := noteTakeOver(ctx, s, folder, keys, keys, ""); err != nil {
+			t.Fatal(err)
+		}
+		taken := time.Now().Add(ahead)
+		turn, err := snapshot.Begin(ctx, folder, taken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		between := &snapshot.Snapshot{Taken: taken, ManagementCluster: "platform"}
+		if err := turn.Put(ctx, between, keys); err != nil {
+			t.Fatal(err)
+		}
+		if err := handedOverSince(ctx, platform, folder, between, keys); err != nil {
+			t.Fatalf("snapshot %d is not later than the first note: %v", n, err)
+		}
+		for range 2 { // the second call finds the note of the first, and writes none
+			if err := noteTakeOver(ctx, s, folder, keys, keys, ""); err != nil {
+				t.Fatal(err)
+			}
+			if err := handedOverSince(ctx, platform, folder, between, keys); err == nil || !strings.Contains(err.Error(), "to spare") {
+				t.Errorf("snapshot %d could be restored: %v", n, err)
+			}
+			ids, err := folder.List(ctx)
+			if want := 3 + 2*n; err != nil || len(ids) != want {
+				t.Errorf("the place has %v, %v; want %d", ids, err, want)
+			}
+		}
+	}
+}
+
 // A pivot that is begun many times keeps one note, later than the snapshot of a machine whose clock is ahead, and pushes no snapshot out:
 // if the pivot is undone because the source is gone, they are all that is left of it.
 func TestNoteHandedOver(t *testing.T) {

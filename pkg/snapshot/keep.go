@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -66,5 +67,31 @@ func Find(ctx context.Context, place Place, id string, keys secret.Keys) (*Snaps
 	if err == nil && s.ID != id {
 		err = diag.Errorf("somebody has renamed the file: find out who, and why", "it says that it is the snapshot %s", s.ID)
 	}
-	return s, diag.Wrap("open the snapshot "+id+" in "+place.String(), err, diag.Hint(err))
+	if err != nil {
+		return nil, diag.Wrap("open the snapshot "+id+" in "+place.String(), unreadable{err}, openHint(err, place, id, ids))
+	}
+	return s, nil
+}
+
+// unreadable is the error of a snapshot that is there and cannot be opened.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
+
+// IsUnreadable tells whether Find has found a snapshot and could not open it: with the keys that were given, or at all.
+func IsUnreadable(err error) bool {
+	_, is := errors.AsType[unreadable](err)
+	return is
+}
+
+// openHint returns the hint of err, the reason why the snapshot id cannot be opened. While a damaged snapshot is there, no earlier one can
+// be restored, because the damaged one may be a note that another management cluster has the work. Only the user can know that it is not.
+func openHint(err error, place Place, id string, ids []string) string {
+	hint := diag.Hint(err)
+	i := slices.Index(ids, id)
+	if errors.Is(err, secret.ErrNoKey) || i < 1 {
+		return hint
+	}
+	return fmt.Sprintf("%s. It may say that another management cluster has the work. If you know that none has it, move %s out of %s: "+
+		"the snapshot before it is %s", hint, id, place, ids[i-1])
 }

@@ -210,3 +210,48 @@ func TestNoSuchSnapshot(t *testing.T) {
 		t.Errorf("%v (%s)", err, diag.Hint(err))
 	}
 }
+
+// A damaged snapshot keeps the earlier ones from being restored, since it may be a note: the hint says how to go on. With a missing key
+// nothing is to be moved away.
+func TestUnreadable(t *testing.T) {
+	keys, ctx := newKeys(t), t.Context()
+	place, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	first, last := taken(begin), taken(begin.Add(time.Hour))
+	for _, s := range []*Snapshot{first, last} {
+		if err := Put(ctx, place, s, keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Find(ctx, place, "", newKeys(t)); !IsUnreadable(err) || !errors.Is(err, secret.ErrNoKey) ||
+		!strings.Contains(diag.Hint(err), "--age-key-file") || strings.Contains(diag.Hint(err), "move") {
+		t.Errorf("without the key: %v (%s)", err, diag.Hint(err))
+	}
+	sealed, err := place.Load(ctx, last.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 20, len(sealed) / 2, len(sealed) - 1} {
+		path := filepath.Join(place.dir(), last.ID+ending)
+		if err := os.WriteFile(path, sealed[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Find(ctx, place, "", keys)
+		if !IsUnreadable(err) || !strings.Contains(diag.Hint(err), "move "+last.ID+" out of "+place.String()) ||
+			!strings.Contains(diag.Hint(err), "before it is "+first.ID) {
+			t.Errorf("%d bytes of it: %v (%s)", size, err, diag.Hint(err))
+		}
+	}
+	if err := place.Save(ctx, first.ID, []byte("half")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(ctx, place, first.ID, keys); !IsUnreadable(err) || strings.Contains(diag.Hint(err), "move") {
+		t.Errorf("with none before it: %v (%s)", err, diag.Hint(err))
+	}
+	if _, err := Find(ctx, place, "20260101T000000Z-aaaaaa", keys); IsUnreadable(err) {
+		t.Errorf("one that is not there: %v", err)
+	}
+}

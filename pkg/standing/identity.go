@@ -92,7 +92,7 @@ type Place struct {
 }
 
 // Other returns which cluster has the place according to the fleet repo, if it is another one than the cluster that client reaches, and if
-// nothing tells that the reached cluster takes the place or has given it away. Otherwise it returns nil.
+// nothing tells that the reached cluster takes the place, is restored to take it, or has given it away. Otherwise it returns nil.
 func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.ManagementID, error) {
 	there, err := fleetrepo.ReadManagementID(p.Repo, p.Layout)
 	if err != nil || there == nil {
@@ -106,10 +106,18 @@ func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.Manag
 		return nil, err
 	}
 	journal, err := handover.ReadJournal(ctx, client)
-	if err != nil || journal != nil && journal.Whole() && journal.Role == handover.RoleSource && journal.Phase.Committed() {
+	if err != nil || journal != nil && journal.Whole() && (gone(journal) || restoring(journal)) {
 		return nil, err
 	}
 	return there, nil
+}
+
+// gone tells whether the cluster of the journal has given its work away.
+func gone(journal *handover.Journal) bool { return journal.Role == handover.RoleSource && journal.Phase.Committed() }
+
+// restoring tells whether a restore into the cluster of the journal is under way. Until it has taken over, the fence keeps it from acting.
+func restoring(journal *handover.Journal) bool {
+	return journal.Role == handover.RoleTarget && (journal.Snapshot != "" || journal.Around) && !journal.Phase.Committed()
 }
 
 // replaces tells whether the cluster takes the place of the one that the fleet repo names.
@@ -135,7 +143,8 @@ func secondOne(s *session.Session, there *fleetrepo.ManagementID, uid string, er
 		return fmt.Errorf("find out whether this cluster takes the place of another one: %w", err)
 	}
 	return diag.Errorf("if that one lives, give this machine the way there (`fleetctl connect`), and end this one (`fleetctl teardown`); if "+
-		"it is gone, and nothing that it made is left: `fleetctl init --source-is-gone`",
+		"it is gone: `fleetctl restore --source-is-gone` brings back its snapshot, and finishes a restore that was interrupted here; only if "+
+		"nothing that it made is left: `fleetctl init --source-is-gone`",
 		"the fleet repo says that another cluster is the management cluster %s (%s): that has the uid %s and was made %s, and this one has %s. "+
 			"Two would make the same clusters", s.Mgmt.Name, s.Layout().Identity(), there.UID, there, uid)
 }

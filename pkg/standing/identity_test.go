@@ -106,6 +106,8 @@ func TestIdentity(t *testing.T) {
 	transferred.Select = []string{"prod/shop"}
 	before := target
 	before.Phase = handover.PhaseCopied
+	restored, fenced := before, before
+	restored.Snapshot, fenced.Around = "20260101T000000Z-abcdef", true
 	for name, c := range map[string]struct {
 		named, ended string // by the fleet repo
 		settle       func(*session.Session)
@@ -113,6 +115,7 @@ func TestIdentity(t *testing.T) {
 		goesOn       bool
 		nothing      bool // there is nothing to note
 		refused      bool
+		restores     bool // a restore into it is under way, of which status says more
 	}{
 		"nobody is named":                                    {},
 		"this one is named":                                  {named: uid, nothing: true},
@@ -126,6 +129,8 @@ func TestIdentity(t *testing.T) {
 		"another one, whose objects another tool restored":   {named: other, journal: &around},
 		"another one, which handed one cluster over":         {named: other, journal: &transferred, refused: true},
 		"another one, which is about to hand over":           {named: other, journal: &before, refused: true},
+		"another one, whose snapshot is being restored":      {named: other, journal: &restored, refused: true, restores: true},
+		"another one, while another tool restores":           {named: other, journal: &fenced, refused: true, restores: true},
 		"another one that this machine has made": {named: other, settle: func(s *session.Session) {
 			if err := s.Cluster.NoteMade(s.Identity(), other); err != nil {
 				t.Error(err)
@@ -160,14 +165,15 @@ func TestIdentity(t *testing.T) {
 			}
 			place := standing.Place{Cluster: s.Cluster, Fleet: s.Identity(), Name: "mgmt", Layout: s.Layout(), Repo: files}
 			// status does not know that somebody has said that the other one is gone.
-			stands := c.refused || c.goesOn || s.Opts.FormerIsGone
+			stands := (c.refused || c.goesOn || s.Opts.FormerIsGone) && !c.restores
 			if in, err := place.Other(t.Context(), client); err != nil || (in != nil) != stands || stands && in.UID != other {
 				t.Errorf("the place has %+v, %v; want another one: %t", in, err, stands)
 			}
 			changes, err := standing.Identity(t.Context(), s, client, root, c.goesOn)
 			if c.refused {
 				if err == nil || changes != nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "ci on other") ||
-					!strings.Contains(diag.Hint(err), "--source-is-gone") || s.Cluster.HasMade(s.Identity(), uid) {
+					!strings.Contains(diag.Hint(err), "`fleetctl restore --source-is-gone`") ||
+					!strings.Contains(diag.Hint(err), "`fleetctl init --source-is-gone`") || s.Cluster.HasMade(s.Identity(), uid) {
 					t.Errorf("got %v, %v (%s)", changes, err, diag.Hint(err))
 				}
 				return

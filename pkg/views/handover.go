@@ -74,6 +74,9 @@ func countsText(counts map[string]int) string {
 		total += counts[kind]
 		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[kind]))
 	}
+	if len(parts) == 0 {
+		return plain.Count(total, "object")
+	}
 	return fmt.Sprintf("%s (%s)", plain.Count(total, "object"), strings.Join(parts, ", "))
 }
 

@@ -60,8 +60,9 @@ func transferView(p *Page, r *transfer.Result) error {
 }
 
 func drillView(w io.Writer, r *pivot.DrillResult) error {
-	s := r.Snapshot
-	ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
+	if s := r.Snapshot; s != nil {
+		ui.Fprintf(w, "Snapshot %s of %s, taken %s by %s: %s\n", s.ID, r.Cluster, s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))
+	}
 	if len(r.Restored) > 0 && r.Standby != "" {
 		ui.Fprintf(w, "Restored on the standby %s while no controller could act, found equal to the snapshot, and removed again: %s, in %s.\n",
 			r.Standby, countsText(r.Restored), plain.Count(r.Seconds, "second"))
@@ -79,7 +80,9 @@ func drillView(w io.Writer, r *pivot.DrillResult) error {
 	if r.Standby != "" {
 		what = "Taking over"
 	}
-	ui.Fprintf(w, "%s also needs the following, which neither Git nor the snapshot has:\n", what)
+	if len(r.Elsewhere) > 0 {
+		ui.Fprintf(w, "%s also needs the following, which neither Git nor the snapshot has:\n", what)
+	}
 	for _, needed := range r.Elsewhere {
 		ui.Fprintf(w, "  %s\n", needed)
 	}

@@ -164,6 +164,9 @@ var allShown = []shown{
 	showing("Transfer waiting", Transfer, func(r *transfer.Result) { r.Outcome = "handed-over" }),
 	showing("Drill", Drill, func(r *pivot.DrillResult) { r.Standby = "" }),
 	showing("Drill on a standby", Drill),
+	showing("Drill that cannot open it", Drill, func(r *pivot.DrillResult) {
+		r.Snapshot, r.Restored, r.Elsewhere, r.Works, r.Standby = nil, nil, nil, false, ""
+	}),
 	showing("Drill works", Drill, func(r *pivot.DrillResult) { r.Works, r.Findings, r.Standby = true, nil, "" }),
 	showing("Activation", Activation, func(r *pivot.ActivateResult) { r.Outcome = "activated" }),
 	showing("Activation before", Activation, func(r *pivot.ActivateResult) { r.Outcome, r.Report = "activated", nil }),
@@ -364,6 +367,16 @@ func fill(v reflect.Value, text, field string, depth int) {
 	case reflect.Interface:
 		if v.Type().NumMethod() == 0 {
 			v.Set(reflect.ValueOf("value"))
+		}
+	}
+}
+
+func TestCountsText(t *testing.T) {
+	for want, counts := range map[string]map[string]int{
+		"0 objects": {}, "1 object (Cluster 1)": {"Cluster": 1}, "3 objects (Cluster 1, Machine 2)": {"Machine": 2, "Cluster": 1},
+	} {
+		if got := countsText(counts); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
