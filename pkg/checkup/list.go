@@ -35,6 +35,7 @@ var list = []entry{
 	{Fleet, nil, (*checks).checkFleet},
 	{Flux, inOurFleet, (*checks).checkFlux},
 	{"provider variables", inOurFleet, (*checks).checkVariables},
+	{"secret files", (*checks).hasSecretFiles, (*checks).checkSecretFiles},
 	{"fleet tags", (*checks).hasTags, (*checks).checkFleetTags},
 	{"container engine", (*checks).onContainers, ofEngine((*preflight.Engine).CheckVersion)},
 	{"cgroups", (*checks).onContainers, ofEngine((*preflight.Engine).CheckCgroups)},

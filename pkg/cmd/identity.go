@@ -16,8 +16,8 @@ import (
 func newIdentityCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use: "identity", Short: "List, add and remove identities, by which clusters access a cloud without their own keys",
-		Long: `An identity is a provider's object that holds access to a cloud: a role on AWS, a managed identity on Azure, a user of
-vCenter. Clusters name it, and the identity lists the namespaces whose clusters may use it.`,
+		Long: `An identity is a provider's object that holds access to a cloud: a role or an access key on AWS, a managed identity
+or a service principal on Azure, a user of vCenter. Clusters name it, and the identity lists the namespaces whose clusters may use it.`,
 	}
 	c.AddCommand(newIdentityAddCmd(f), newIdentityListCmd(f), newIdentityRemoveCmd(f))
 	return c
@@ -102,9 +102,13 @@ func newIdentityAddCmd(f *factory) *cobra.Command {
 		Long: `Add an identity to the configuration of a management cluster, for the clusters of the given environments or namespaces only.
 The command prints what you have to apply yourself: a trust policy on AWS, federated credentials on Azure, the Secret on vSphere. With
 --issuer, the identity needs no key: give the public address of the management cluster's service account issuer ("fleetctl host issuer
-export" writes the files to publish there).` + editing,
+export" writes the files to publish there).
+
+With --secret, the identity of AWS has an access key, and that of Azure is a service principal. The identity only names the Secret; the
+command prints the Secret with places to fill in, to be encrypted before it is committed ("fleetctl secret encrypt").` + editing,
 		Example: `  fleetctl identity add staging --provider aws --environment staging --role-arn arn:aws:iam::111122223333:role/fleet-staging
   fleetctl identity add staging --provider azure --environment staging --tenant-id … --client-id … --issuer https://oidc.example.com/mgmt
+  fleetctl identity add legacy --provider aws --environment staging --secret legacy-key --cloud-side ../legacy-key.yaml
   fleetctl identity add dc1 --provider vsphere --namespace team-a,team-b --secret dc1-user --cloud-side dc1-secret.yaml`,
 		RunE: running(f, o, runIdentityAdd),
 	}
@@ -117,12 +121,16 @@ export" writes the files to publish there).` + editing,
 	fs.StringVar(&options.TrustedARN, "trusted-arn", "",
 		"AWS: principal that may assume the role (default: controllers.cluster-api-provider-aws.sigs.k8s.io of the same account)")
 	fs.StringVar(&options.TenantID, "tenant-id", "", "Azure: the tenant")
-	fs.StringVar(&options.ClientID, "client-id", "", "Azure: the client id of the managed identity")
+	fs.StringVar(&options.ClientID, "client-id", "", "Azure: the client id of the managed identity or service principal")
+	fs.StringVar(&options.Type, "type", "",
+		"Azure: type of the identity (default: ServicePrincipal with --secret, else WorkloadIdentity)")
 	fs.StringVar(&options.ObjectNamespace, "object-namespace", options.ObjectNamespace, "Azure: namespace of the object itself")
-	fs.StringVar(&options.SecretName, "secret", "", "vSphere: Secret with username and password, in the provider's namespace")
+	fs.StringVar(&options.SecretName, "secret", "",
+		"Secret with vSphere's user and password, AWS's access key, or the password or certificate of Azure's service principal")
 	fs.StringVar(&options.Issuer, "issuer", "", "AWS, Azure: address of the issuer of the management cluster's service accounts")
 	fs.StringVar(&o.cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it")
 	completeFlag(c, "provider", cobra.FixedCompletions(scaffold.IdentityProviders(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(c, "type", cobra.FixedCompletions(scaffold.AzureIdentityTypes(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	f.addManagement(c)
 	o.add(c)

@@ -49,8 +49,10 @@ var idleRules = []idleRule{
 	},
 	{commands: []string{"connect"}, flags: []string{"merge-kubeconfig", "output"}, against: []string{"forget"}},
 	{commands: []string{"identity add"}, flags: []string{"role-arn", "external-id", "trusted-arn"}, needs: []string{"provider=aws"}},
-	{commands: []string{"identity add"}, flags: []string{"tenant-id", "client-id", "object-namespace"}, needs: []string{"provider=azure"}},
-	{commands: []string{"identity add"}, flags: []string{"secret"}, needs: []string{"provider=vsphere"}},
+	{
+		commands: []string{"identity add"}, flags: []string{"tenant-id", "client-id", "object-namespace", "type"},
+		needs: []string{"provider=azure"},
+	},
 	{commands: []string{"identity add"}, flags: []string{"issuer"}, needs: []string{"provider=aws", "provider=azure"}},
 	{
 		commands: []string{"init"}, flags: []string{"skip-preflight", "source-is-gone", "merge-kubeconfig", "create-repo"},

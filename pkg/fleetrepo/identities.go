@@ -34,7 +34,7 @@ type Identity struct {
 
 	// alone says that the file has no other object.
 	alone bool
-	// secret is a Secret that the provider deletes together with the identity.
+	// secret is a Secret that goes together with the identity, because the provider makes the identity its owner.
 	secret string
 }
 
@@ -97,8 +97,11 @@ func (r *Repo) identitiesIn(file string) ([]Identity, error) {
 			Name: text(yamledit.Find(d, "metadata", "name")), Namespace: text(yamledit.Find(d, "metadata", "namespace")), Provider: provider,
 			Kind: text(yamledit.Find(d, "kind")), File: file, Line: max(d.Line, 1), alone: len(documents) == 1, Admits: admits(d),
 		}
-		if provider == scaffold.IdentityVSphere {
+		switch identity.Kind {
+		case "VSphereClusterIdentity":
 			identity.secret = text(yamledit.Find(d, "spec", "secretName"))
+		case AWSStaticIdentity:
+			identity.secret = text(yamledit.Find(d, "spec", "secretRef"))
 		}
 		found = append(found, identity)
 	}
@@ -192,7 +195,11 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	}
 	e := &Edit{Summary: fmt.Sprintf("Remove identity %s of %s from management cluster %s", name, identity.Provider, m.Name)}
 	e.Changes.Delete(identity.File)
-	if identity.secret != "" {
+	switch {
+	case identity.secret == "":
+	case identity.Kind == AWSStaticIdentity:
+		e.Notes = append(e.Notes, "If a cluster has used it, Kubernetes deletes the Secret "+identity.secret+" with it.")
+	default:
 		e.Notes = append(e.Notes, "Its provider deletes the Secret "+identity.secret+" with it.")
 	}
 	if file := identityNamespaceFile(m, identity); r.exists(file) {

@@ -61,8 +61,10 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 			return nil, err
 		}
 	}
-	if o.Provider == scaffold.IdentityVSphere {
-		e.Notes = append(e.Notes, "The Secret "+o.SecretName+" has to exist in the provider's namespace first.")
+	if o.SecretName != "" {
+		secret := path.Join(o.Management, "identities", o.SecretName+".sops.yaml")
+		e.Notes = append(e.Notes, fmt.Sprintf("The Secret %s has to exist in the namespace %s first. In Git it is a file such as %s, encrypted "+
+			"with %s.", o.SecretName, o.SecretNamespace(), secret, diag.ShellCommand("fleetctl", "secret", "encrypt", secret)))
 	}
 	e.Notes = append(e.Notes, "A cluster uses it with "+identityFlags(o)+".")
 	return e, nil
@@ -72,6 +74,9 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 // the identity. Azure needs the identity's namespace, because the chart would otherwise take the cluster's own.
 func identityFlags(o scaffold.IdentityOptions) string {
 	flags := "--set identity.name=" + o.Name
+	if o.Provider == scaffold.IdentityAWS && o.SecretName != "" { // the chart's default is a role
+		flags = "--set identity.kind=" + AWSStaticIdentity + " " + flags
+	}
 	if o.Provider == scaffold.IdentityAzure {
 		flags += " --set identity.namespace=" + o.ObjectNamespace
 	}

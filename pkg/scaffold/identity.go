@@ -48,7 +48,10 @@ type IdentityOptions struct {
 	RoleARN, ExternalID, TrustedARN string
 	// TenantID and ClientID are those of Azure's managed identity or application. ObjectNamespace is the namespace of the identity object.
 	TenantID, ClientID, ObjectNamespace string
-	// SecretName is the Secret with vSphere's user and password, in the provider's namespace.
+	// Type is one of AzureIdentityTypes. "" means AzureServicePrincipal with a Secret, and AzureWorkload without one.
+	Type string
+	// SecretName is the Secret with vSphere's user and password, or with AWS's access key, in the provider's namespace; or the Secret with the
+	// password or certificate of Azure's service principal, in ObjectNamespace. The identity only refers to it.
 	SecretName string
 	// Issuer is the URL of the issuer of the management cluster's service account tokens, for web identity on AWS and workload identity on
 	// Azure.
@@ -94,16 +97,12 @@ func (o *IdentityOptions) Check() error {
 	case IdentityAWS:
 		return o.checkAWS()
 	case IdentityAzure:
-		for _, id := range [][2]string{{"--tenant-id", o.TenantID}, {"--client-id", o.ClientID}} {
-			if !azureID.MatchString(id[1]) {
-				return diag.Usage("`az identity show` and `az account show` print it", "%s %.60q is not an ID of Azure", id[0], id[1])
-			}
-		}
-		return CheckLabel("namespace", o.ObjectNamespace, maxName)
+		return o.checkAzure()
 	case IdentityVSphere:
 		return CheckLabel("secret", o.SecretName, maxName)
 	case "gcp":
-		return diag.Usage("use workload identity of the provider's own Pods, or `credentialsRef` with a Secret",
+		return diag.Usage("use workload identity of the provider's own Pods; or put a Secret with the key `credentials` into the cluster's "+
+			"namespace, and name it with `--set identity.name=SECRET` in `fleetctl cluster add`",
 			"Google Cloud's provider has no identity objects")
 	}
 	if o.Provider == "" {
@@ -113,6 +112,13 @@ func (o *IdentityOptions) Check() error {
 }
 
 func (o *IdentityOptions) checkAWS() error {
+	if o.SecretName != "" {
+		return o.checkAWSKey()
+	}
+	if o.RoleARN == "" {
+		return diag.Usage("give --role-arn, or --secret with the name of a Secret for an access key",
+			"nothing says how the identity gets into AWS")
+	}
 	if !roleARN.MatchString(o.RoleARN) {
 		return diag.Usage("give one such as arn:aws:iam::111122223333:role/fleet-staging",
 			"--role-arn %.120q is not the ARN of a role", o.RoleARN)
@@ -184,24 +190,15 @@ func IdentityFile(o IdentityOptions) (manifest.File, error) {
 	comment := "# Only clusters in the namespaces below may use this identity.\n"
 	switch o.Provider {
 	case IdentityAWS:
-		spec := map[string]any{
-			"roleARN": o.RoleARN, "sourceIdentityRef": map[string]any{"kind": "AWSClusterControllerIdentity", "name": "default"},
-			"sessionName": o.sessionName(),
-		}
-		if o.ExternalID != "" {
-			spec["externalID"] = o.ExternalID
-		}
-		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta2", "AWSClusterRoleIdentity", "", spec))
+		kind, spec := o.awsSpec()
+		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta2", kind, "", spec))
 	case IdentityAzure:
-		comment += "# Azure trusts the tokens of the management cluster's service accounts, so there is no secret to keep or to rotate.\n"
-		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureClusterIdentity", o.ObjectNamespace, map[string]any{
-			"type": "WorkloadIdentity", "tenantID": o.TenantID, "clientID": o.ClientID,
-		}))
+		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "AzureClusterIdentity", o.ObjectNamespace, o.azureSpec()))
 	case IdentityVSphere:
-		comment += "# The Secret with the user and password is in the provider's namespace. The provider adds an owner reference to it.\n"
 		objects = append(objects, object("infrastructure.cluster.x-k8s.io/v1beta1", "VSphereClusterIdentity", "",
 			map[string]any{"secretName": o.SecretName}))
 	}
+	comment += o.commentOnSecret()
 	content := bytes.NewBufferString(comment)
 	encoder := yaml.NewEncoder(content)
 	encoder.SetIndent(2)
@@ -224,26 +221,16 @@ func IdentityNamespaceFile(o IdentityOptions) manifest.File {
 
 // CloudSide returns, as text for the user, what the user has to do in the cloud for an identity of IdentityFile.
 func CloudSide(o IdentityOptions) (string, error) {
-	switch o.Provider {
-	case IdentityAWS:
+	switch {
+	case o.SecretName != "":
+		return o.secretToFill(), nil
+	case o.Provider == IdentityAWS:
 		return o.trustPolicies()
-	case IdentityAzure:
-		return o.federatedCredentials()
+	case o.azureType() == AzureMSI:
+		return "# The machines of the management cluster have to be in Azure, and each of them needs the managed identity " + o.ClientID + ":\n" +
+			"az vm identity assign --resource-group GROUP --name MACHINE --identities RESOURCE_ID\n", nil
 	}
-	return fmt.Sprintf(
-		`# A Secret with a user of vCenter, who should have only the rights that the clusters need. Encrypt the Secret before you commit it:
-#   fleetctl secret encrypt FILE
-apiVersion: v1
-kind: Secret
-metadata:
-  name: %s
-  namespace: capv-system
-stringData:
-  username: USER@DOMAIN
-  password: PASSWORD
-`,
-		o.SecretName,
-	), nil
+	return o.federatedCredentials()
 }
 
 func statement(principal map[string]any, action string, condition map[string]any) map[string]any {

@@ -186,6 +186,24 @@ func TestEnvironmentBuilds(t *testing.T) {
 	}
 }
 
+// Flux applies nothing of an environment if it holds an encrypted Secret and is not told to decrypt: a Secret may lie beside each cluster.
+func TestEnvironmentDecrypts(t *testing.T) {
+	for _, source := range []string{"", "release"} {
+		files, err := EnvironmentFiles(docker, Environment{Name: "production", Source: source})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var applied struct {
+			Kind string
+			Spec struct{ Decryption struct{ Provider string } }
+		}
+		if err := yaml.Unmarshal(files[0].Content, &applied); err != nil || applied.Kind != "Kustomization" ||
+			applied.Spec.Decryption.Provider != "sops" {
+			t.Errorf("%s: %v, %v", files[0].Path, applied, err)
+		}
+	}
+}
+
 // An environment that follows another channel names the channel in one file. The charts of its clusters, and the Flux objects beside them,
 // come from that channel too, whatever source their files name.
 func TestEnvironmentFollowsItsChannel(t *testing.T) {

@@ -33,13 +33,16 @@ var identityPointers = []pointer{
 	{path: "spec.failureDomain", kind: "VSphereFailureDomain"},
 }
 
-// identitySecrets are the fields in which identities refer to their Secret. Without a namespace in the field, the Secret is in the
-// namespace of the provider.
-var identitySecrets = map[string]struct{ field, namespace string }{
-	"AWSClusterStaticIdentity": {"secretRef", "capa-system"},
-	"AzureClusterIdentity":     {"clientSecret", ""},
-	"VSphereClusterIdentity":   {"secretName", "capv-system"},
-	"OpenStackClusterIdentity": {"secretRef", "capo-system"},
+// identitySecrets are the fields in which identities refer to their Secret, and the keys that their provider reads from it. Without a
+// namespace in the field, the Secret is in the namespace of the provider. A provider takes a key that is not there for an empty password.
+var identitySecrets = map[string]struct {
+	field, namespace string
+	keys             []string
+}{
+	"AWSClusterStaticIdentity": {"secretRef", "capa-system", []string{"AccessKeyID", "SecretAccessKey"}},
+	"AzureClusterIdentity":     {"clientSecret", "", []string{"clientSecret"}},
+	"VSphereClusterIdentity":   {"secretName", "capv-system", []string{"username", "password"}},
+	"OpenStackClusterIdentity": {"secretRef", "capo-system", []string{"clouds.yaml"}},
 }
 
 // identity adds the references of a cluster to its credentials. Such Secrets are often made by hand, on the management cluster.
@@ -53,7 +56,7 @@ func (c *referrer) identity() {
 				ref.namespace = namespace
 			}
 		}
-		c.put(ref)
+		c.withKeys(ref, secret.keys)
 	}
 	for _, p := range identityPointers {
 		if p.kind == "VSphereFailureDomain" && c.Kind != "VSphereDeploymentZone" {
@@ -84,5 +87,31 @@ func (c *referrer) credentials(p pointer, at string, value any) {
 		return
 	}
 	ref.doubtful = ref.kind == "Secret"
-	c.put(ref)
+	c.withKeys(ref, c.credentialKeys(ref.kind))
+}
+
+// credentialKeys are the keys that the provider of a cluster reads from the Secret which the cluster names itself.
+func (c *referrer) credentialKeys(kind string) []string {
+	switch {
+	case kind != "Secret":
+	case strings.HasPrefix(c.Kind, "GCP"):
+		return []string{"credentials"}
+	case strings.HasPrefix(c.Kind, "OpenStack"):
+		return []string{"clouds.yaml"}
+	case strings.HasPrefix(c.Kind, "VSphere"):
+		return []string{"username", "password"}
+	}
+	return nil
+}
+
+// withKeys adds a reference, once for each key of the Secret that has to be there.
+func (c *referrer) withKeys(ref reference, keys []string) {
+	if len(keys) == 0 {
+		c.put(ref)
+	}
+	for _, key := range keys {
+		before := len(c.refs)
+		c.put(ref)
+		c.key(before, key, ref.field)
+	}
 }

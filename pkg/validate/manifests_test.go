@@ -22,7 +22,7 @@ var clouds = []cloud{
 		spec: "  region: eu-central-1\n", template: "      instanceType: m7i.large\n",
 		identity: "  identityRef:\n    kind: AWSClusterStaticIdentity\n    name: aws-id\n",
 		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterStaticIdentity\nmetadata: {name: aws-id}\nspec:\n  " +
-			"secretRef: aws-key\n  allowedNamespaces: {}\n---\n" + sopsSecret("aws-key", "capa-system"),
+			"secretRef: aws-key\n  allowedNamespaces: {}\n---\n" + sopsSecret("aws-key", "capa-system", "AccessKeyID", "SecretAccessKey"),
 	},
 	{
 		name: "azure", cluster: "AzureCluster", machine: "AzureMachineTemplate", api: "v1beta1", core: "v1beta1",
@@ -33,14 +33,14 @@ var clouds = []cloud{
 		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AzureClusterIdentity\nmetadata: {name: azure-id, namespace: " +
 			"azure}\nspec:\n  type: ServicePrincipal\n  tenantID: 00000000-0000-0000-0000-000000000000\n  clientID: " +
 			"00000000-0000-0000-0000-000000000000\n  allowedNamespaces: {}\n  clientSecret:\n    namespace: azure\n    name: azure-key\n---\n" +
-			sopsSecret("azure-key", "azure"),
+			sopsSecret("azure-key", "azure", "clientSecret"),
 	},
 	{
 		name: "gcp", cluster: "GCPCluster", machine: "GCPMachineTemplate", api: "v1beta1", core: "v1beta2",
 		spec:        "  project: my-project\n  region: europe-west3\n  network: {name: default}\n",
 		template:    "      instanceType: e2-standard-4\n      image: projects/my-project/global/images/ubuntu\n",
 		identity:    "  credentialsRef:\n    namespace: gcp\n    name: gcp-key\n",
-		credentials: sopsSecret("gcp-key", "gcp"),
+		credentials: sopsSecret("gcp-key", "gcp", "credentials"),
 	},
 	{
 		name: "vsphere", cluster: "VSphereCluster", machine: "VSphereMachineTemplate", api: "v1beta1", core: "v1beta2",
@@ -48,7 +48,8 @@ var clouds = []cloud{
 		template: "      template: ubuntu\n      numCPUs: 4\n      network: {devices: [{networkName: net, dhcp4: true}]}\n",
 		identity: "  identityRef:\n    kind: VSphereClusterIdentity\n    name: vsphere-id\n",
 		credentials: "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereClusterIdentity\nmetadata: {name: vsphere-id}\nspec:\n" +
-			"  secretName: vsphere-key\n  allowedNamespaces: {selector: {matchLabels: {}}}\n---\n" + sopsSecret("vsphere-key", "capv-system"),
+			"  secretName: vsphere-key\n  allowedNamespaces: {selector: {matchLabels: {}}}\n---\n" +
+			sopsSecret("vsphere-key", "capv-system", "username", "password"),
 	},
 	{
 		name: "dev", cluster: "DevCluster", machine: "DevMachineTemplate", api: "v1beta2", core: "v1beta2",
@@ -56,9 +57,13 @@ var clouds = []cloud{
 	},
 }
 
-func sopsSecret(name, namespace string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData:\n  key: "+
-		"ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]\nsops:\n  lastmodified: \"2026-01-01T00:00:00Z\"\n", name, namespace)
+func sopsSecret(name, namespace string, keys ...string) string {
+	fields := ""
+	for _, key := range keys {
+		fields += "  " + key + ": ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]\n"
+	}
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData:\n%ssops:\n  lastmodified: "+
+		"\"2026-01-01T00:00:00Z\"\n", name, namespace, fields)
 }
 
 // ref is a reference as the version of Cluster API has it.

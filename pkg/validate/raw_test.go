@@ -331,6 +331,22 @@ func ownPlants() []plant {
 			becomes: "    name: azure-kex\n", at: "azure-kex",
 		},
 		{
+			name: "AWS identity without its key", rule: RuleMissingID, file: "infra/aws.yaml", old: "  SecretAccessKey: ENC",
+			becomes: "  secretAccessKey: ENC", at: "secretRef: aws-key",
+		},
+		{
+			name: "Azure identity without its password", rule: RuleMissingID, file: "infra/azure.yaml", old: "  clientSecret: ENC",
+			becomes: "  password: ENC", at: "    name: azure-key\n",
+		},
+		{
+			name: "vSphere identity without its user", rule: RuleMissingID, file: "infra/vsphere.yaml", old: "  username: ENC",
+			becomes: "  user: ENC", at: "secretName: vsphere-key",
+		},
+		{
+			name: "Google Cloud's Secret without its key", rule: RuleMissingID, file: "infra/gcp.yaml", old: "  credentials: ENC",
+			becomes: "  key.json: ENC", at: "    name: gcp-key\n",
+		},
+		{
 			name: "AWS nodes in the network of pods", rule: RuleNetworks, file: "infra/aws.yaml",
 			old: "metadata: {name: aws-infra, namespace: aws}\nspec:\n",
 			becomes: "metadata: {name: aws-infra, namespace: aws}\nspec:\n  network: {vpc: {cidrBlock: 192.168.0.0/20}, subnets: [{id: nodes, " +

@@ -262,6 +262,15 @@ func TestRefused(t *testing.T) {
 			"frontendIPs[0].publicIP: an internal load balancer",
 		},
 		{"AzureCluster", "{identityRef: {name: a}, networkSpec: {privateDNSZoneName: a.b}}", "privateDNSZoneName: a private zone"},
+		{"AzureClusterIdentity", "{type: ServicePrincipal}", "spec.clientSecret: an identity of the type ServicePrincipal needs a Secret"},
+		{"AzureClusterIdentity", "{type: ManualServicePrincipal, clientSecret: {namespace: a}}", "needs a Secret"},
+		{"AzureClusterIdentity", "{type: ServicePrincipal, clientSecret: {name: a}}", "clientSecret.namespace: the provider looks"},
+		{"AzureClusterIdentity", "{type: ServicePrincipalCertificate}", "needs a Secret"},
+		{"AzureClusterIdentity", "{type: WorkloadIdentity, resourceID: a}", "resourceID: only an identity of the type UserAssignedMSI"},
+		{
+			"AzureClusterIdentity", "{type: WorkloadIdentity, userAssignedIdentityCredentialsPath: a}",
+			"userAssignedIdentityCredentialsPath: only an identity of the type UserAssignedIdentityCredential",
+		},
 		{"AzureMachineTemplate", "osDisk: {diskSizeGB: 4096, osType: Linux}", "osDisk.diskSizeGB: 4096 is not between 1 and 2048"},
 		{"AzureMachineTemplate", "osDisk: {osType: Linux, managedDisk: {storageAccountType: Premium}}", "Azure has no disks of type Premium"},
 		{

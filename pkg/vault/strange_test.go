@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -69,6 +70,16 @@ func TestStrangeAnswers(t *testing.T) {
 			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v, hint %q", name, err, diag.Hint(err))
 		}
+	}
+}
+
+// However much a server has to say, an error is one that can be read.
+func TestManyMessages(t *testing.T) {
+	many := strings.Repeat(`"`+strings.Repeat("ä", 600)+`",`, 2000)
+	s := strangeVault(t, 0, says(400, `{"errors":[`+strings.TrimSuffix(many, ",")+`]}`))
+	_, err := s.client(t, nil).Read(t.Context(), "secret/x")
+	if err == nil || len(err.Error()) > 4000 || !utf8.ValidString(err.Error()) || !strings.HasSuffix(err.Error(), "and 1995 more messages") {
+		t.Errorf("%d bytes: %.200v", len(fmt.Sprint(err)), err)
 	}
 }
 

@@ -23,11 +23,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
-// Bounds of one request: how long it may take, how much is read of the answer, and how much of an error is said.
+// Bounds of one request: how long it may take, how much is read of the answer, and how much of an error is said: of each message, and how
+// many messages.
 const (
 	requestTimeout = 30 * time.Second
 	maxAnswer      = 4 << 20
 	maxSaid        = 500
+	maxMessages    = 5
 )
 
 // Method is how to log in.
@@ -364,13 +366,16 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 // said is the server's message, without secrets that the server got from this client, and cut to a limit.
 func (c *Client) said(texts []string, token string) []string {
 	var out []string
-	for _, text := range texts {
+	for i, text := range texts {
+		if i == maxMessages {
+			return append(out, fmt.Sprintf("and %d more messages", len(texts)-i))
+		}
 		for _, secret := range []string{token, c.config.Token, c.config.SecretID, c.config.JWT} {
 			if secret != "" {
 				text = strings.ReplaceAll(text, secret, "…")
 			}
 		}
-		out = append(out, strings.TrimSpace(text[:min(len(text), maxSaid)]))
+		out = append(out, strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")))
 	}
 	return out
 }

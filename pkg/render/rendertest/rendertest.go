@@ -82,6 +82,7 @@ metadata:
   name: fleet
   namespace: capv-system
 data:
+  username: ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]
   password: ENC[AES256_GCM,data:Zm9v,iv:YmFy,tag:YmF6,type:str]
 sops:
   lastmodified: "2026-01-01T00:00:00Z"

@@ -43,6 +43,7 @@ var refusals = map[string]func(part){
 	"AzureASOManagedMachinePool":          asoResources,
 	"AzureASOManagedMachinePoolTemplate":  asoResources,
 	"AzureCluster":                        azureCluster,
+	"AzureClusterIdentity":                azureIdentity,
 	"AzureMachine":                        azureMachine,
 	"AzureMachineTemplate":                azureMachine,
 	"AzureMachinePool":                    azureMachinePool,

@@ -1,0 +1,50 @@
+package checkup
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/preflight"
+	"github.com/fleetctl/fleetctl/pkg/within"
+)
+
+// secretFiles returns the files with secrets that fleet.yaml or a flag names: values of variables, and private keys. They may not be there.
+func (c *checks) secretFiles() []string {
+	s := c.session
+	var files []string
+	for _, p := range s.Mgmt.Providers {
+		for _, v := range p.Variables {
+			if v.Value == nil && v.File != "" {
+				files = append(files, s.InSources(v.File))
+			}
+		}
+	}
+	for _, file := range []string{s.Opts.AgeKeyFile, s.Opts.Git.SSHKeyFile} {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+func (c *checks) hasSecretFiles() bool { return len(c.secretFiles()) > 0 }
+
+// checkSecretFiles warns of files with secrets that every user of this machine can read.
+func (c *checks) checkSecretFiles(context.Context) preflight.Result {
+	var exposed []string
+	all := c.secretFiles()
+	for _, name := range all {
+		if file, is := within.Exposed(name); is {
+			exposed = append(exposed, file)
+		}
+	}
+	if len(exposed) == 0 {
+		return preflight.OK("%d named, none is open to all users of this machine", len(all))
+	}
+	command := diag.ShellCommand(append([]string{"chmod", "o="}, exposed...)...)
+	return preflight.Warn("`"+command+"`; if others use this machine, change the secrets too",
+		"every user of this machine can read %s", strings.Join(exposed, ", "))
+}
