@@ -19,8 +19,8 @@ func TestEditsAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			content := "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata:\n  name: x\nspec:\n  managementClusters:\n  - name: m\n    providers:\n" +
-				"    - name: docker\n"
+			content := "apiVersion: fleetctl.dev/v1alpha1\nkind: Fleet\nmetadata: {name: x}\nspec:\n  managementClusters:\n  - name: m\n" +
+				"    providers:\n    - name: docker\n"
 			if err := os.WriteFile(filepath.Join(dir, v1alpha1.FileName), []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}

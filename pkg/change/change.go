@@ -78,8 +78,8 @@ func Make(ctx context.Context, o Options) (*Result, error) {
 	for try := 1; ; try++ {
 		began := time.Now()
 		m, err := o.make(ctx)
-		if err != nil && ctx.Err() == nil && try < mostTries && writtenSince(o.Dir, began) { // it may have seen what another command had written half
-			continue
+		if err != nil && ctx.Err() == nil && try < mostTries && writtenSince(o.Dir, began) {
+			continue // it may have seen the files of another command when only half of them were written
 		}
 		if err != nil {
 			return nil, err

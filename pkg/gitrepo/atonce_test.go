@@ -24,7 +24,8 @@ func TestSyncsAtOnce(t *testing.T) {
 				return
 			}
 			name := "by-" + strconv.Itoa(i)
-			if _, err := own.Sync(t.Context(), tokenAuth(server), put(gitrepo.Change{Path: name, Content: []byte("1")}), "add "+name, author); err != nil {
+			add := put(gitrepo.Change{Path: name, Content: []byte("1")})
+			if _, err := own.Sync(t.Context(), tokenAuth(server), add, "add "+name, author); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
