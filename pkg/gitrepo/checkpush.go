@@ -40,8 +40,8 @@ func CheckPush(ctx context.Context, url string, auth Auth, branch string) error 
 	return nil
 }
 
-// CheckPush is the function CheckPush for the address to which git pushes the checked out branch. branch is a branch there, and "" is the one
-// to which git pushes. The error also says that git would push elsewhere, or to several addresses.
+// CheckPush is the function CheckPush for the address to which git pushes the checked out branch. branch is a branch there, and "" is the
+// one to which git pushes. The error also says that git would push elsewhere, or to several addresses.
 func (r *Repo) CheckPush(ctx context.Context, auth Auth, branch string) error {
 	t, remote, err := r.remote(auth)
 	if err != nil {

@@ -259,7 +259,7 @@ func Collect(ctx context.Context, from Sources) (*Report, error) {
 	}
 	r := &Report{
 		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Causes: []Cause{},
-		Unknown: append([]string{}, l.unknown...),
+		Unknown: append([]string{}, l.unknown...), Management: from.Management,
 	}
 	c := &chain{look: l}
 	c.build()
