@@ -20,9 +20,9 @@ import (
 var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 
 // WaitAvailable waits until the named Clusters are Available, or all existing Clusters if none are named. A Cluster counts only after its
-// controller has connected to the workload cluster since the Cluster's spec changed, for example by a hand-over. It calls detail, if not nil, when
-// the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit code
-// diag.ExitNotReady.
+// controller has connected to the workload cluster since the Cluster's spec changed, for example by a hand-over. It calls detail, if not
+// nil, when the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit
+// code diag.ExitNotReady.
 func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
 	var unready kube.NotReadyError
 	tell := onChange(detail)

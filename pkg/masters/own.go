@@ -34,8 +34,8 @@ func (m *master) openOwn(ctx context.Context) error {
 	return nil
 }
 
-// checkOwn finds out whether the new management cluster's own fleet repo takes pushes, before the parent makes anything for it. Its clusters
-// arrive there with a push each.
+// checkOwn finds out whether the new management cluster's own fleet repo takes pushes, before the parent makes anything for it. Its
+// clusters arrive there with a push each.
 func (m *master) checkOwn(ctx context.Context) error {
 	if m.own == nil {
 		return nil
