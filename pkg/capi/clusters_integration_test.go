@@ -121,7 +121,53 @@ func TestClusters(t *testing.T) {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
+	t.Run("taken over", func(t *testing.T) { takenOver(ctx, t, m, c, alpha.Key()) })
 	t.Run("delete", func(t *testing.T) { deleteClusters(ctx, t, m, c) })
+}
+
+// takenOver: the controllers of a management cluster that takes a Cluster over first write what the earlier ones found, with the new
+// generation. Then they connect to the workload cluster, and find it not Available for a moment. Only after that it is Available for good.
+func takenOver(ctx context.Context, t *testing.T, m *Manager, c *kube.Client, key kube.Key) {
+	cluster := &clusterv1.Cluster{}
+	if err := c.Get(ctx, key, cluster); err != nil {
+		t.Fatal(err)
+	}
+	before := cluster.Generation
+	for _, paused := range []bool{true, false} { // a hand-over pauses it, and takes the pause off
+		cluster.Spec.Paused = &paused
+		if err := c.Update(ctx, cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(available metav1.ConditionStatus, probed int64) {
+		t.Helper()
+		condition := func(name string, status metav1.ConditionStatus, seen int64) metav1.Condition {
+			return metav1.Condition{Type: name, Status: status, Reason: "Seen", LastTransitionTime: metav1.Now(), ObservedGeneration: seen}
+		}
+		cluster.Status.Conditions = []metav1.Condition{
+			condition("Available", available, cluster.Generation), condition("RemoteConnectionProbe", metav1.ConditionTrue, probed),
+		}
+		if err := c.Status().Update(ctx, cluster); err != nil {
+			t.Error(err)
+		}
+	}
+	write(metav1.ConditionTrue, before)
+	var told []string
+	next := []func(){
+		func() { write(metav1.ConditionUnknown, before) },
+		func() { write(metav1.ConditionUnknown, cluster.Generation) },
+	}
+	err := m.WaitAvailable(ctx, []kube.Key{key}, func(detail string) {
+		if told = append(told, detail); len(told) <= len(next) {
+			next[len(told)-1]()
+		}
+		if len(told) == len(next) {
+			write(metav1.ConditionTrue, cluster.Generation)
+		}
+	})
+	if err != nil || len(told) != len(next) || !strings.Contains(told[0], "has not connected to it yet") {
+		t.Errorf("it waited for %q: %v", told, err)
+	}
 }
 
 // deleteClusters deletes one Cluster that a finalizer holds, and one without a finalizer.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,9 +19,10 @@ import (
 
 var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 
-// WaitAvailable waits until the named Clusters are Available, or all existing Clusters if none are named. It calls detail, if not nil, when
-// the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit code
-// diag.ExitNotReady.
+// WaitAvailable waits until the named Clusters are Available, or all existing Clusters if none are named. A Cluster counts only after its
+// controller has connected to the workload cluster since the Cluster's spec changed, for example by a hand-over. It calls detail, if not
+// nil, when the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit
+// code diag.ExitNotReady.
 func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
 	var unready kube.NotReadyError
 	tell := onChange(detail)
@@ -55,7 +57,19 @@ func unavailable(obj *unstructured.Unstructured) string {
 	if available, reason := availability(cluster); !available {
 		return reason
 	}
+	if !connected(cluster) {
+		return "Cluster API has not connected to it yet"
+	}
 	return ""
+}
+
+// connected tells whether the Cluster's controller has tried its connection to the workload cluster since the Cluster's spec changed. A
+// controller that starts, or that gets a Cluster by a hand-over, leaves the condition RemoteConnectionProbe as it finds it until it has
+// connected, but writes all other conditions at its first look: from what the earlier controllers found. That the Cluster is Available may
+// then be an old finding, which the first true look takes back. A Cluster without the condition passes: Available says all there is.
+func connected(c *clusterv1.Cluster) bool {
+	probe := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ClusterRemoteConnectionProbeCondition)
+	return probe == nil || probe.ObservedGeneration >= c.Generation
 }
 
 // DeleteClusters deletes the named Clusters in parallel. It waits until they and all their objects are gone. A missing Cluster is no error.

@@ -273,12 +273,8 @@ func (o Options) ForgeOf(repo *fleetrepo.Repo, url string, auth gitrepo.Auth) (f
 // push pushes the edit to the checked out branch.
 func push(ctx context.Context, m *made, o Options, out *Result) error {
 	synced, err := m.git.Sync(ctx, m.to.auth, o.intent(ctx, m), commitMessage(m), gitrepo.Author{})
-	if errors.Is(err, gitrepo.ErrProtectedBranch) {
-		return diag.Wrap("", err, "use --pr in place of --push: it commits to a separate branch, and opens a pull request; nothing was "+
-			"changed here; or "+diag.Hint(err))
-	}
 	if err != nil {
-		return err
+		return ByPullRequest(err)
 	}
 	out.Commit, out.Pushed, out.Changed = synced.Commit, synced.Pushed, synced.Made || synced.Pushed
 	if !synced.Made {

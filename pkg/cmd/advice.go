@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/status"
+	"github.com/fleetctl/fleetctl/pkg/why"
 )
 
 // Users copy the commands in hints, notes and next steps. In a fleet with several management clusters, most commands about one of them need
@@ -174,6 +175,10 @@ func aboutOf(result any) []string {
 		return ending
 	case *status.Report:
 		return []string{r.Cluster.Name}
+	case *why.Report:
+		return []string{r.Management}
+	case *why.Depth:
+		return []string{r.Management}
 	}
 	return nil
 }

@@ -133,6 +133,11 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	for _, r := range reports {
+		for i, problem := range r.Problems {
+			r.Problems[i].Hint = f.adviseAbout(r.Cluster.Name, problem.Hint)
+		}
+	}
 	all := status.Join(reports)
 	if err := f.show(views.StatusAll(all)); err != nil {
 		return err

@@ -40,6 +40,28 @@ func CheckPush(ctx context.Context, url string, auth Auth, branch string) error 
 	return nil
 }
 
+// CheckPush is the function CheckPush for the address to which git pushes the checked out branch. branch is a branch there, and "" is the
+// one to which git pushes. The error also says that git would push elsewhere, or to several addresses.
+func (r *Repo) CheckPush(ctx context.Context, auth Auth, branch string) error {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return err
+	}
+	if branch == "" {
+		branch, err = t.branch, t.checkPush()
+	} else {
+		err = t.checkAddresses()
+	}
+	if err != nil {
+		return err
+	}
+	to := remote.pushTo()
+	if err := to.checkPush(ctx, branch); err != nil {
+		return to.fail("check the right to push to "+branch+" of", err)
+	}
+	return nil
+}
+
 // MayWrite tells whether credentials that read a repository may also write to it. It makes only the first request of a push, and sends
 // nothing. Hooks and protected branches do not see this request, so true means that a push to some branch may succeed. Errors match those
 // of Probe.

@@ -171,31 +171,44 @@ func (r *Repo) CatchUp(ctx context.Context, auth Auth) error {
 	return err
 }
 
+// CheckCatchUp fetches, and returns the errors of CatchUp except *DirtyError. The checked out branch and the working tree stay as they are.
+func (r *Repo) CheckCatchUp(ctx context.Context, auth Auth) error {
+	t, remote, err := r.remote(auth)
+	if err != nil {
+		return err
+	}
+	_, _, _, err = r.compare(ctx, t, remote)
+	return err
+}
+
 // catchUp fetches, and fast-forwards the local branch if it is behind. It returns the local commit to build on, and the commit of the
 // remote branch. Both may be zero.
 func (r *Repo) catchUp(ctx context.Context, t *tracking, remote *remote) (base, known plumbing.Hash, err error) {
-	_, head, err := r.head()
-	if err != nil {
-		return base, known, err
+	head, known, isBehind, err := r.compare(ctx, t, remote)
+	if err != nil || !isBehind {
+		return head, known, err
 	}
-	known, err = r.fetch(ctx, t, remote, head)
-	if err != nil {
-		return base, known, err
+	return known, known, r.fastForward(ctx, known)
+}
+
+// compare fetches, and compares the local branch with the remote branch. It returns the commits of both, and whether the local branch is
+// behind. Local and remote branches that have diverged are an error.
+func (r *Repo) compare(ctx context.Context, t *tracking, remote *remote) (head, known plumbing.Hash, isBehind bool, err error) {
+	if _, head, err = r.head(); err != nil {
+		return head, known, false, err
+	}
+	if known, err = r.fetch(ctx, t, remote, head); err != nil {
+		return head, known, false, err
 	}
 	h, err := newHistory(r.git.Storer)
 	if err != nil {
-		return base, known, err
+		return head, known, false, err
 	}
 	where, err := h.relate(ctx, head, known)
-	switch {
-	case err != nil:
-		return base, known, err
-	case where == diverged:
-		return base, known, diag.Errorf("git pull --rebase, then run the command again", "%w in %s", ErrDiverged, r.dir)
-	case where == behind:
-		return known, known, r.fastForward(ctx, known)
+	if err == nil && where == diverged {
+		err = diag.Errorf("git pull --rebase, then run the command again", "%w in %s", ErrDiverged, r.dir)
 	}
-	return head, known, nil
+	return head, known, where == behind, err
 }
 
 // Includes tells whether the commit newer is, or descends from, the commit older. Both are full hashes. If the repository lacks newer and

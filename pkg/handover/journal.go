@@ -206,7 +206,9 @@ func ReadJournal(ctx context.Context, c *kube.Client) (*Journal, error) {
 	j := &Journal{}
 	if err := json.Unmarshal(secret.Data["journal"], j); err != nil {
 		return nil, diag.Wrap("read the journal of the hand-over at "+c.Host(), err,
-			"Secret "+JournalKey.String()+" does not have the form that fleetctl writes: find out who changed it")
+			"Secret "+JournalKey.String()+" does not have the form that fleetctl writes: find out who changed it. If the other side of the "+
+				"hand-over still has its own, delete this one (`"+diag.ShellCommand("kubectl", "delete", "secret", JournalKey.Name, "--namespace",
+				JournalKey.Namespace)+"` there), and run the same command again: it goes on from the other one")
 	}
 	if j.FormatVersion != "1" {
 		return nil, diag.Errorf("use the release of fleetctl that began the hand-over", "the journal of the hand-over at %s has format %q",

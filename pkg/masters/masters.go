@@ -178,6 +178,9 @@ func (m *master) run(ctx context.Context) error {
 // takeOver makes the new management cluster, unless an earlier run has begun the hand-over, and hands its clusters over to it.
 func (m *master) takeOver(ctx context.Context, under bool) error {
 	if !under {
+		if err := m.checkOwn(ctx); err != nil {
+			return err
+		}
 		if err := m.make(ctx); err != nil {
 			m.works = diag.Code(err) != diag.ExitUsage // a mistake in the call
 			return err

@@ -34,6 +34,19 @@ func (m *master) openOwn(ctx context.Context) error {
 	return nil
 }
 
+// checkOwn finds out whether the new management cluster's own fleet repo takes pushes, before the parent makes anything for it. Its
+// clusters arrive there with a push each.
+func (m *master) checkOwn(ctx context.Context) error {
+	if m.own == nil {
+		return nil
+	}
+	o := m.opts.Change
+	o.Dir, o.Git, o.Push = m.own.Dir, m.opts.Own.Git, true
+	return diag.Wrap("look at the remote of the fleet repo of "+m.result.Cluster, change.CheckCarry(ctx, o),
+		"the clusters of "+m.result.Cluster+" are pushed there: give a token that may push to its branch, --own-git-token-file; "+
+			"nothing has been made yet")
+}
+
 // beginAnew is the hint if this machine does not have the age key of the new management cluster's own fleet repo.
 func (m *master) beginAnew(err error) string {
 	if m.own == nil {

@@ -78,6 +78,15 @@ func TestOpenOwn(t *testing.T) {
 	if err := m.openOwn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	own.Protect(t, "main")
+	if err := m.takeOver(t.Context(), false); !errors.Is(err, gitrepo.ErrProtectedBranch) ||
+		!strings.Contains(diag.Hint(err), "nothing has been made yet") {
+		t.Errorf("the own repository takes no pushes: %v: %s", err, diag.Hint(err))
+	}
+	own.Hook(t, "pre-receive", "")
+	if err := m.checkOwn(t.Context()); err != nil {
+		t.Errorf("the own repository takes pushes: %v", err)
+	}
 	lost := fmt.Errorf("decrypt: %w", secret.ErrNoKey)
 	if hint := m.beginAnew(lost); !strings.Contains(hint, own.URL+" anew as an empty repository") || !strings.Contains(hint, m.own.Dir) ||
 		m.beginAnew(errors.New("another")) != "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
@@ -73,6 +74,15 @@ func twoOwners(reports []*Report) []TwoOwners {
 	return found
 }
 
+// hint has the command that takes the cluster from each of its owners. Which owner is the wrong one, only people know.
+func (t TwoOwners) hint() string {
+	commands := make([]string, 0, len(t.ManagementClusters))
+	for _, name := range t.ManagementClusters {
+		commands = append(commands, "`"+diag.ShellCommand("fleetctl", "cluster", "detach", t.Cluster, "--management", name)+"`")
+	}
+	return "take it from the wrong owner, which deletes nothing: " + strings.Join(commands, " or ")
+}
+
 // AllView writes a line for each management cluster, then what is wrong with any of them.
 func AllView(w io.Writer, all *All, style Style) error {
 	var b strings.Builder
@@ -80,7 +90,7 @@ func AllView(w io.Writer, all *All, style Style) error {
 	for _, t := range all.TwoOwners {
 		wrong = append(wrong, Problem{
 			Object: "Cluster " + t.Cluster, Reason: "TWO OWNERS: " + strings.Join(t.ManagementClusters, " and ") + " act on it (" + t.Endpoint + ")",
-			Hint: "run `fleetctl cluster detach " + t.Cluster + " --management NAME` for the wrong owner: it deletes nothing",
+			Hint: t.hint(),
 		})
 	}
 	for _, r := range all.ManagementClusters {

@@ -39,7 +39,8 @@ func TestAll(t *testing.T) {
 
   WHAT                           WHY
 ✗ Cluster shop/shop:             TWO OWNERS: first and second act on it (10.0.0.1:6443)
-  hint: run ` + "`fleetctl cluster detach shop/shop --management NAME`" + ` for the wrong owner: it deletes nothing
+  hint: take it from the wrong owner, which deletes nothing: ` + "`fleetctl cluster detach shop/shop --management first` or " +
+		"`fleetctl cluster detach shop/shop --management second`" + `
 ✗ dark: management cluster dark: it cannot be reached
   hint: ` + "`fleetctl init`" + ` makes, starts or completes it
 `

@@ -23,9 +23,12 @@ const (
 	stepTidy      = "remove what the source's Flux has of it"
 )
 
-// plan looks at both sides, rehearses the change of the fleet repo, and changes nothing.
+// plan looks at the remotes and at both sides, rehearses the change of the fleet repo, and changes nothing.
 func (t *transfer) plan(ctx context.Context) error {
 	if !t.handedOver() {
+		if err := t.checkCarry(ctx); err != nil {
+			return err
+		}
 		plan, err := handover.Look(ctx, t.handOptions(nil))
 		if t.result.Plan = plan; err != nil {
 			return err

@@ -17,6 +17,9 @@ import (
 
 // Depth is one cluster with all its objects.
 type Depth struct {
+	// Management is the management cluster that was asked. Commands in the report's texts are about it.
+	Management string `json:"-"`
+
 	FormatVersion string    `json:"formatVersion"`
 	Time          time.Time `json:"time"`
 	Ready         bool      `json:"ready"`
@@ -81,7 +84,7 @@ func CollectDepth(ctx context.Context, from Sources) (*Depth, error) {
 	d := &Depth{
 		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Objects: []Object{},
 		Flux: []Link{}, Events: []Event{},
-		Unknown: append([]string{}, l.unknown...),
+		Unknown: append([]string{}, l.unknown...), Management: from.Management,
 	}
 	if l.cluster != nil {
 		d.Phase, d.Version, d.Paused = l.cluster.Phase, l.cluster.Version, l.cluster.Paused

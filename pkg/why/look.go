@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
@@ -57,6 +58,8 @@ type look struct {
 	unknown   []string
 	// elsewhere says that another management cluster than the one that was asked has taken the cluster over.
 	elsewhere bool
+	// handedOver is the journal of the last hand-over, if that is about this cluster; nil otherwise.
+	handedOver *handover.Journal
 }
 
 // late says of an error about the end of the time what was waited for, and where. A server may answer in time, and have no end of objects.
@@ -118,6 +121,7 @@ func take(ctx context.Context, from Sources) (*look, error) {
 	})
 	all.Go(func() { missing("fleet repo "+from.Repo, l.git()) })
 	all.Go(func() { missing("owner of the cluster", l.owner(ctx)) })
+	all.Go(func() { missing("hand-over", l.journal(ctx)) })
 	all.Wait()
 	slices.Sort(l.unknown)
 	return l, ctx.Err()
@@ -145,6 +149,9 @@ func (l *look) find(ctx context.Context, manager *capi.Manager) error {
 	case l.from.Declared != nil:
 		l.key = l.from.Declared.Key
 	default:
+		if err := l.journal(ctx); err == nil && l.isGone() {
+			return diag.Usage(l.askThere(), "no workload cluster %s: %s", l.from.Cluster, l.goneText())
+		}
 		hint := "the management cluster " + l.from.Management + " has none"
 		if len(names) > 0 {
 			hint = "there are: " + strings.Join(names, ", ")
@@ -252,12 +259,12 @@ func Collect(ctx context.Context, from Sources) (*Report, error) {
 	}
 	r := &Report{
 		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Cluster: l.key.String(), Causes: []Cause{},
-		Unknown: append([]string{}, l.unknown...),
+		Unknown: append([]string{}, l.unknown...), Management: from.Management,
 	}
 	c := &chain{look: l}
 	c.build()
 	r.Chain = c.links
-	r.Causes = append(r.Causes, c.causes()...)
+	r.Causes = append(append(r.Causes, l.handOverCauses()...), c.causes()...)
 	r.Ready = l.cluster != nil && l.cluster.Available && len(r.Causes) == 0 && len(r.Unknown) == 0
 	if len(r.Causes) == 0 && l.cluster != nil && !l.cluster.Available { // only the Cluster itself has a trouble
 		r.Causes = append(r.Causes, Cause{

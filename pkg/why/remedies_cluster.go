@@ -42,6 +42,31 @@ func clusterRemedies() []Remedy {
 			examples: []example{{StageControllers, "", "", "manager: ended with exit code 1 after 4 restarts: problem running manager"}},
 		},
 		{
+			ID: "hand-over", Title: "A hand-over of it is under way",
+			Means: "A pivot, a transfer, a detachment or a restore was interrupted, or is at work. Until it has ended, the cluster is paused, " +
+				"Flux does not apply it, and the API server may refuse changes.",
+			Do: "The message has the command that finishes it. Before the other side has taken over, it also has the command that undoes it. " +
+				"Change nothing by hand meanwhile.",
+			match: match{stages: []Stage{StageCluster}, texts: []string{`a hand-over is under way: `}},
+			examples: []example{{
+				StageCluster, "", "",
+				"a hand-over is under way: it is in the middle of the transfer of shop/shop, from first to second; first finish it " +
+					"(`fleetctl cluster transfer shop`) or undo it (`fleetctl cluster transfer shop --abort`)",
+			}},
+		},
+		{
+			ID: "handed-over", Title: "Another management cluster manages it now",
+			Means: "This management cluster has handed the cluster over, and has nothing of it any more. The fleet repo here may still declare " +
+				"it at the old place.",
+			Do: "Ask the other management cluster; the message has the command. If the fleet repo here is behind, `git pull` brings the new " +
+				"place. If the change of a transfer is not in Git yet, `fleetctl cluster transfer CLUSTER --to MANAGEMENT --push` finishes it.",
+			match: match{stages: []Stage{StageCluster}, texts: []string{`management cluster \S+ manages it now`}},
+			examples: []example{{
+				StageCluster, "", "",
+				"management cluster second manages it now, and first has handed it over; ask there: `fleetctl why shop --management second`",
+			}},
+		},
+		{
 			ID: "two-owners", Title: "Two management clusters act on it",
 			Means: "Another management cluster has taken the cluster over, and an old copy of this one came back. Each undoes the changes " +
 				"of the other.",

@@ -37,6 +37,9 @@ const (
 
 // Report says why a cluster differs from Git, or that it does not.
 type Report struct {
+	// Management is the management cluster that was asked. Commands in the report's texts are about it.
+	Management string `json:"-"`
+
 	FormatVersion string    `json:"formatVersion"`
 	Time          time.Time `json:"time"`
 	// Cluster is NAMESPACE/NAME.

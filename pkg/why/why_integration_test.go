@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
@@ -236,6 +240,63 @@ func TestWhy(t *testing.T) {
 	})
 	t.Run("in depth", func(t *testing.T) { inDepth(t, b) })
 	t.Run("two owners", func(t *testing.T) { twoOwners(t, b) })
+	t.Run("handed over", func(t *testing.T) { handedOver(t, b) })
+}
+
+// handedOver: a hand-over of the cluster that is under way is the first cause, with the command that ends it. A cluster that was handed
+// over is named with the management cluster that has it now.
+func handedOver(t *testing.T, b *bed) {
+	ctx := t.Context()
+	b.namespace(handover.JournalKey.Namespace)
+	says := func(journal string) {
+		t.Helper()
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}}
+		if err := client.IgnoreNotFound(b.WithWatch.Delete(ctx, secret)); err != nil {
+			t.Fatal(err)
+		}
+		secret.Data = map[string][]byte{"journal": []byte(journal)}
+		if err := b.Create(ctx, secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	journal := func(phase handover.Phase, selected string) string {
+		return `{"formatVersion": "1", "id": "h", "role": "source", "phase": "` + string(phase) + `", "source": {"name": "mgmt"},
+			"target": {"name": "second"}, "select": [` + selected + `]}`
+	}
+	first := func(name string, declared bool) Cause {
+		t.Helper()
+		r := b.why(name, declared)
+		if len(r.Causes) == 0 {
+			return Cause{}
+		}
+		if r.Ready {
+			t.Errorf("%s is ready, with %+v", name, r.Causes[0])
+		}
+		return r.Causes[0]
+	}
+	says(journal(handover.PhaseCopied, `"well/well"`))
+	if c := first("well", false); !strings.Contains(c.Reason, "the transfer of well/well, from mgmt to second") ||
+		!strings.Contains(c.Reason, "`fleetctl cluster transfer well --abort`") || c.Remedy == nil || c.Remedy.ID != "hand-over" {
+		t.Errorf("a transfer is under way: %+v", c)
+	}
+	says(journal(handover.PhaseCommitted, ``))
+	if c := first("well", false); !strings.Contains(c.Reason, "`fleetctl pivot`") || strings.Contains(c.Reason, "--abort") {
+		t.Errorf("a pivot is under way: %+v", c)
+	}
+	says(journal(handover.PhaseCopied, `"other/other"`))
+	if c := first("well", false); c.Reason != "" {
+		t.Errorf("the transfer of another cluster is under way: %+v", c)
+	}
+	says(journal(handover.PhaseReleased, `"away/away"`))
+	if c := first("away", true); !strings.Contains(c.Reason, "management cluster second manages it now") ||
+		!strings.Contains(c.Reason, "`fleetctl why away --management second`") || c.Remedy == nil || c.Remedy.ID != "handed-over" {
+		t.Errorf("it was transferred, and the fleet repo here has it still: %+v", c)
+	}
+	_, err := Collect(ctx, Sources{Client: b.Client, Management: "mgmt", Cluster: "away"})
+	if diag.Code(err) != diag.ExitUsage || !strings.Contains(err.Error(), "second manages it now") ||
+		!strings.Contains(diag.Hint(err), "fleetctl why away --management second") {
+		t.Errorf("it was transferred: %v: %s", err, diag.Hint(err))
+	}
 }
 
 // twoOwners: status, and status in depth, compare the owner of a cluster with the management cluster that they ask.

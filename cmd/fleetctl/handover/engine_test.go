@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -41,6 +42,7 @@ func be(verb string, args []string) int {
 	defer stop()
 	if err := work(ctx, verb, args); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
+		fmt.Fprintln(os.Stderr, "hint:", diag.Hint(err))
 		return 1
 	}
 	return 0

@@ -5,6 +5,7 @@ package handover
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
@@ -173,10 +175,25 @@ func TestTransferIntoOwnRepo(t *testing.T) {
 			Into: &fleettransfer.Into{Dir: m.repo.Dir, Git: change.Credentials{Token: m.own.Token}, From: "root", Reseal: m.repo.Reseal},
 		})
 	}
-	// The masters' remote takes no push: it has changed hands, and arrived in the other repository, by then.
-	if r, err := run(m.above.ReadToken); err == nil {
-		t.Fatalf("pushed with a token that may only read: %+v", r)
+	// A remote that takes no push is found out first, of either repository.
+	before := w.source.read(ctx, t)
+	for _, at := range []*gittest.HTTPS{m.above, m.own} {
+		at.Protect(t, "main")
+		if r, err := run(m.above.Token); !errors.Is(err, gitrepo.ErrProtectedBranch) ||
+			!strings.Contains(diag.Hint(err), "nothing has been handed over") {
+			t.Fatalf("%s: %+v, %v: %s", at.URL, r, err, diag.Hint(err))
+		}
+		at.Hook(t, "pre-receive", "")
 	}
+	for _, fault := range held("the source", before, w.source.read(ctx, t)) {
+		t.Error(fault)
+	}
+	// The masters' remote refuses the commit: the Cluster has changed hands, and arrived in the other repository, by then.
+	m.above.Hook(t, "pre-receive", refusesContent)
+	if r, err := run(m.above.Token); !errors.Is(err, gitrepo.ErrProtectedBranch) {
+		t.Fatalf("pushed what the remote refuses: %+v, %v", r, err)
+	}
+	m.above.Hook(t, "pre-receive", "")
 	m.own.File(t, "main", "providers/eu/v1/clusters/prod/early/cluster.yaml")
 	m.above.File(t, "main", "providers/root/v1/clusters/prod/early/cluster.yaml")
 	r, err := run(m.above.Token)
