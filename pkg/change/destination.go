@@ -193,7 +193,7 @@ func (o Options) catchUp(ctx context.Context, m *made, dir string) error {
 
 // checkUnpushed refuses to push commits that do not belong to the change.
 func checkUnpushed(ctx context.Context, git *gitrepo.Repo) error {
-	subjects, err := git.Unpushed(ctx)
+	subjects, err := git.Unpublished(ctx)
 	if err != nil || len(subjects) == 0 {
 		return err
 	}

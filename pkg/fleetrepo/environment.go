@@ -246,9 +246,10 @@ func awaitsPromotion(dir, channel string) string {
 
 // withEnvironment adds the missing files with which an existing management cluster applies an environment in a cloud.
 // Without these files, Flux would never make a cluster of the environment. An environment of a channel of tags is
-// applied from the first tag that has its folder.
+// applied from the first tag that has its folder. Before `fleetctl init`, which writes what is missing, only a further
+// cloud gets its file, as a copy of the home's: init does not know what somebody has changed there, such as a pause.
 func (r *Repo) withEnvironment(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, name string) error {
-	if !r.exists(path.Join(m.Dir(), layout.FluxDir)) || r.exists(at.ClustersFile(name)) {
+	if r.exists(at.ClustersFile(name)) || !r.exists(path.Join(m.Dir(), layout.FluxDir)) && !r.exists(m.Layout().ClustersFile(name)) {
 		return nil
 	}
 	if applied, err := r.appliesAnyhow(m, at.Environment(name)); err != nil || applied {

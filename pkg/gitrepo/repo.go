@@ -307,11 +307,57 @@ func (r *Repo) Unpushed(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.subjects(ctx, head, known)
+}
+
+// Unpublished returns the commits of the checked out branch that a push would add to the remote, as it was at the last fetch or push, each
+// as a short hash and its subject, newest first. A branch that the remote does not have yet adds what no other branch of the remote has.
+func (r *Repo) Unpublished(ctx context.Context) ([]string, error) {
+	t, err := r.tracking()
+	if err != nil {
+		return nil, err
+	}
+	known, err := r.reference(t.ref)
+	if err != nil {
+		return nil, err
+	}
+	if !known.IsZero() {
+		return r.Unpushed(ctx)
+	}
+	_, head, err := r.head()
+	if err != nil || head.IsZero() {
+		return nil, err
+	}
+	others, err := r.remoteBranches(t.remote)
+	if err != nil {
+		return nil, err
+	}
+	return r.subjects(ctx, head, others...)
+}
+
+// remoteBranches returns the commits of all branches of a remote, as they were at the last fetch or push.
+func (r *Repo) remoteBranches(remote string) ([]plumbing.Hash, error) {
+	refs, err := r.git.Storer.IterReferences()
+	if err != nil {
+		return nil, fmt.Errorf("list the branches of %s: %w", remote, err)
+	}
+	var all []plumbing.Hash
+	err = refs.ForEach(func(ref *plumbing.Reference) error {
+		if ref.Type() == plumbing.HashReference && strings.HasPrefix(ref.Name().String(), "refs/remotes/"+remote+"/") {
+			all = append(all, ref.Hash())
+		}
+		return nil
+	})
+	return all, err
+}
+
+// subjects returns the commits that are reachable from tip and from none of the bases, as Unpushed does.
+func (r *Repo) subjects(ctx context.Context, tip plumbing.Hash, bases ...plumbing.Hash) ([]string, error) {
 	h, err := newHistory(r.git.Storer)
 	if err != nil {
 		return nil, err
 	}
-	commits, err := h.between(ctx, head, known)
+	commits, err := h.between(ctx, tip, bases...)
 	var subjects []string
 	for _, c := range commits {
 		subject, _, _ := strings.Cut(c.Message, "\n")

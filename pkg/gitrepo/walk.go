@@ -111,14 +111,17 @@ func (s *search) step(target plumbing.Hash) (bool, error) {
 	return false, nil
 }
 
-// between returns the commits reachable from tip and not from base (zero: nothing), newest first. It goes by commit dates, as
+// between returns the commits reachable from tip and from none of the bases (zero: nothing), newest first. It goes by commit dates, as
 // git does; a badly skewed clock can make it return a few commits too many, never too few.
-func (h *history) between(ctx context.Context, tip, base plumbing.Hash) ([]*object.Commit, error) {
+func (h *history) between(ctx context.Context, tip plumbing.Hash, bases ...plumbing.Hash) ([]*object.Commit, error) {
 	w := &walk{seen: map[plumbing.Hash]*visit{}}
 	if err := h.push(w, tip, false); err != nil {
 		return nil, err
 	}
-	if !base.IsZero() {
+	for _, base := range bases {
+		if base.IsZero() {
+			continue
+		}
 		if err := h.push(w, base, true); err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
 			return nil, err
 		}

@@ -116,7 +116,9 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 		return nil, err
 	}
 	if wanted.Version == "" {
-		return nil, errors.New("fleet.yaml names no version")
+		if wanted.Version, err = p.bundledVersion(ctx, wanted); err != nil {
+			return nil, err
+		}
 	}
 	keep := components.CRDs{Dir: filepath.Join(p.opts.CacheDir, "crds"), Only: schema.OnlyCRDs}
 	if p.opts.CacheDir != "" {
@@ -134,6 +136,27 @@ func (p *provider) crds(ctx context.Context, wanted v1alpha1.LockedComponent) ([
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	return keep.Fetch(ctx, reader, wanted, lock)
+}
+
+// errNoVersion is the error for a provider whose version nobody has chosen yet.
+var errNoVersion = errors.New("fleet.yaml names no version")
+
+// bundledVersion is the version of a provider that `fleetctl init` would choose from the bundle. Errors: no bundle, or one without the
+// provider.
+func (p *provider) bundledVersion(ctx context.Context, wanted v1alpha1.LockedComponent) (string, error) {
+	if p.opts.Bundle == "" {
+		return "", errNoVersion
+	}
+	reader, err := p.components(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, there := range reader.Bundled() {
+		if there.Name == wanted.Name && there.Type == wanted.Type {
+			return there.Version, nil
+		}
+	}
+	return "", errNoVersion
 }
 
 // mayRead returns an error for a provider that fleet.yaml does not name. Without a fleet.yaml, it returns an error for a provider that the

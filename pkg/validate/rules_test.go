@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
@@ -36,12 +38,43 @@ func TestMissingCRDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Findings) != 4 || result.Errors != 0 { // core, bootstrap, control plane, docker
+	if len(result.Findings) != 2 || result.Errors != 0 { // one for docker, the others have no version
 		t.Errorf("%d findings", len(result.Findings))
 	}
-	f := only(t, result.Findings, RuleMissingCRDs)
+	f, summaries := result.Findings[1], result.Findings[0].Summary+result.Findings[1].Summary
+	for _, provider := range []string{
+		"core provider cluster-api", "bootstrap provider kubeadm", "control-plane provider kubeadm", "infrastructure provider docker",
+	} {
+		if strings.Count(summaries, provider) != 1 {
+			t.Errorf("%s: not once the %s", summaries, provider)
+		}
+	}
 	if f.File != "fleet.yaml" || !strings.Contains(f.Hint, "--bundle") {
 		t.Errorf("got %s (%s)", f, f.Hint)
+	}
+}
+
+// Providers with one cause are one finding, whatever words their errors begin with; another cause is a finding of its own.
+func TestUnavailableByCause(t *testing.T) {
+	lacking := func(name, version string, line int, err error) lack {
+		infrastructure := v1alpha1.ComponentType(v1alpha1.ProviderInfrastructure)
+		return lack{v1alpha1.LockedComponent{Name: name, Type: infrastructure, Version: version}, line, err}
+	}
+	got := unavailable([]lack{
+		lacking("vsphere", "v1.2.3", 9, errors.New("find infrastructure provider vsphere v1.2.3: no such host")),
+		lacking("aws", "", 8, errNoVersion),
+		lacking("azure", "v1.2.4", 7, errors.New("find infrastructure provider azure v1.2.4: no such host\nmore")),
+	})
+	if len(got) != 2 {
+		t.Fatalf("%d findings: %s", len(got), got)
+	}
+	if f := got[0]; f.Line != 7 || !strings.Contains(f.Summary, "vsphere and infrastructure provider azure are not available, so their") ||
+		!strings.HasSuffix(f.Summary, ": no such host") || !strings.Contains(f.Hint, "--bundle") {
+		t.Errorf("%s (%s)", f, f.Hint)
+	}
+	if f := got[1]; f.Line != 8 || !strings.Contains(f.Summary, "aws are not available, so its objects") ||
+		strings.Contains(f.Hint, "--bundle") || !strings.Contains(f.Hint, "fleetctl init") {
+		t.Errorf("%s (%s)", f, f.Hint)
 	}
 }
 

@@ -244,30 +244,25 @@ func (s *schemas) addProviders(ctx context.Context, r *run, wanted []v1alpha1.Lo
 		})
 	}
 	_ = group.Wait() // the errors are in errs
+	var lacking []lack
 	for i, w := range wanted {
 		if errs[i] == nil {
 			_, errs[i] = s.Add(w.String(), found[i])
 		}
-		if errs[i] != nil {
-			s.unavailable(r, w, errs[i])
+		if errs[i] == nil {
+			continue
 		}
+		s.missing = append(s.missing, w)
+		if mismatch, ok := errors.AsType[*v1alpha1.DigestError](errs[i]); ok {
+			s.findings = append(s.findings, diag.Finding{
+				Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(w),
+				Summary: mismatch.Error(), Hint: diag.Hint(errs[i]),
+			})
+			continue
+		}
+		lacking = append(lacking, lack{w, r.providerLine(w), errs[i]})
 	}
-}
-
-// unavailable reports a provider whose CRDs cannot be read.
-func (s *schemas) unavailable(r *run, wanted v1alpha1.LockedComponent, err error) {
-	s.missing = append(s.missing, wanted)
-	if mismatch, ok := errors.AsType[*v1alpha1.DigestError](err); ok {
-		s.findings = append(s.findings, diag.Finding{
-			Severity: diag.SeverityError, Rule: RuleLock, File: v1alpha1.LockFileName, Line: r.lockLine(wanted),
-			Summary: mismatch.Error(), Hint: diag.Hint(err),
-		})
-		return
-	}
-	s.findings = append(s.findings, finding(RuleMissingCRDs, v1alpha1.FileName, r.providerLine(wanted), 0,
-		fmt.Sprintf("the CRDs of the %s provider %s are not available, so its objects are not checked: %s", wanted.Type, wanted.Name,
-			firstLine(err.Error())),
-		"run it once with a network, or give --bundle, or --crds with a folder of CRDs"))
+	s.findings = append(s.findings, unavailable(lacking)...)
 }
 
 // needs tells whether the fleet has objects of unknown kinds that may be the provider's.
