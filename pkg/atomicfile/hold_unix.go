@@ -16,7 +16,9 @@ func hold(f *os.File) bool {
 }
 
 // heldByOthers takes an open folder for this process, and tells whether another process has it.
-func heldByOthers(f *os.File) bool { return errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) }
+func heldByOthers(f *os.File) bool {
+	return errors.Is(flock(f, syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
 
 // abandoned tells whether nobody holds a temporary file, and keeps it from those who would while f is open.
 func abandoned(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil }

@@ -113,7 +113,9 @@ func (p Place) Other(ctx context.Context, client *kube.Client) (*fleetrepo.Manag
 }
 
 // gone tells whether the cluster of the journal has given its work away.
-func gone(journal *handover.Journal) bool { return journal.Role == handover.RoleSource && journal.Phase.Committed() }
+func gone(journal *handover.Journal) bool {
+	return journal.Role == handover.RoleSource && journal.Phase.Committed()
+}
 
 // restoring tells whether a restore into the cluster of the journal is under way. Until it has taken over, the fence keeps it from acting.
 func restoring(journal *handover.Journal) bool {
