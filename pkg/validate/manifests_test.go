@@ -310,6 +310,7 @@ metadata: {name: infra, namespace: flux-system}
 spec:
   interval: 10m
   path: ./infra
+  decryption: {provider: sops}
   prune: true
   sourceRef: {kind: GitRepository, name: flux-system}
 `,

@@ -159,6 +159,17 @@ func plantsInObjects() []plant {
 			place: "fleet.yaml", also: []string{RuleNotApplied},
 		},
 		{
+			name: "Secret that nothing decrypts", rule: RuleDecryption, file: mgmt + "flux-system/gotk-sync.yaml",
+			old: "  decryption:\n    provider: sops\n", becomes: "", at: "sops:", place: settings,
+		},
+		{
+			name: "Secret that a workload cluster cannot decrypt", rule: RuleDecryption, file: "features/web/namespaced/kustomization.yaml",
+			old: "- deployment.yaml\n", becomes: "- deployment.yaml\n- token.sops.yaml\n", at: "sops:",
+			place: "features/web/namespaced/token.sops.yaml", more: func(files map[string]string) {
+				files["features/web/namespaced/token.sops.yaml"] = sopsSecret("token", "default", "token")
+			},
+		},
+		{
 			name: "patch that finds nothing", rule: RulePatch, file: "features/web/namespaced/kustomization.yaml",
 			becomes: "- target: {kind: Deployment, name: wbe}\n  patch: |\n    - {op: add, path: /spec/replicas, value: 2}\n",
 			at:      "- target: {kind: Deployment, name: wbe}",

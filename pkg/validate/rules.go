@@ -41,6 +41,7 @@ const (
 	RuleMissingSource  = "missing-source"
 	RuleMissingSecret  = "missing-secret"
 	RuleMissingConfig  = "missing-configmap"
+	RuleDecryption     = "not-decrypted"
 	RuleMissingID      = "missing-identity"
 	RuleIdentityNS     = "identity-namespace"
 	RuleMissingNS      = "missing-namespace"
@@ -140,6 +141,10 @@ func rules() []rule {
 			Summary: "Every Secret that is referred to is in the repo, or made by fleetctl or Cluster API.",
 		},
 		{ID: RuleMissingConfig, Severity: diag.SeverityError, Summary: "Every ConfigMap that is referred to exists."},
+		{
+			ID: RuleDecryption, Severity: diag.SeverityError, Summary: "Flux decrypts every encrypted object that it applies.",
+			check: func(_ *run, j *judged) diag.Findings { return checkDecryption(j.objects) },
+		},
 		{ID: RuleMissingID, Severity: diag.SeverityError, Summary: "Every identity that a cluster refers to exists."},
 		{ID: RuleIdentityNS, Severity: diag.SeverityError, Summary: "Every identity admits the namespace of each cluster that refers to it."},
 		{

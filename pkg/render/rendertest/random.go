@@ -200,6 +200,8 @@ metadata:
 spec:
   interval: 10m0s
   path: ./%s
+  decryption:
+    provider: sops
   prune: true
   sourceRef:
     kind: GitRepository
