@@ -79,6 +79,7 @@ var docsNotRun = []struct {
 	{"docs/tasks/azure.md", "az", needsProgram},
 	{"docs/tasks/google-cloud.md", "gcloud", needsProgram},
 	{"docs/tasks/google-cloud.md", "fleetctl secret encrypt", needsProgram}, // gcloud makes the key
+	{"docs/tasks/secrets.md", "age-keygen", needsProgram},
 	{"docs/tasks/velero.md", "velero", needsProgram},
 	{"README.md", "go install", needsNetwork},
 	{"README.md", "make", needsProgram},

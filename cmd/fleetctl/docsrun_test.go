@@ -170,6 +170,7 @@ var docsBegin = map[string]func(*docsFleet){
 		keys := secret.Keys{key}
 		f.write(filepath.Join(f.dir, ".sops.yaml"), string(secret.NewRules(keys.Recipients())), 0o600)
 		f.write(filepath.Join(f.home, "fleet.agekey"), string(keys.File()), 0o600)
+		f.write(filepath.Join(filepath.Dir(f.dir), "dev.agekey"), string(keys.File()), 0o600)
 		f.write(filepath.Join(f.home, "editor"), "#!/bin/sh\nsed -i 's/password: .*/password: Y2hhbmdlZA==/' \"$1\"\n", 0o700)
 		f.write(filepath.Join(f.dir, "token.sops.yaml"),
 			"apiVersion: v1\nkind: Secret\nmetadata:\n  name: token\n  namespace: shop\nstringData:\n  token: abc\n", 0o600)
