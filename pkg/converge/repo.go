@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -157,8 +158,25 @@ func CommitTo(
 type wantedChanges func(ctx context.Context, root string) ([]gitrepo.Change, error)
 
 // CommitHere commits what is wanted to the working tree's branch. It returns the commit that is there then, and whether there was anything
-// to commit.
+// to commit. If others commit to the branch in the meantime, it begins again from their commit.
 func CommitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
+	const most = 20
+	branch, err := repo.Branch()
+	for try := 1; err == nil; try++ {
+		commit, made, err = commitOnce(ctx, repo, message, wanted)
+		if try == most || !errors.Is(err, gitrepo.ErrMoved) {
+			break
+		}
+		var now string
+		if now, err = repo.Branch(); err == nil && now != branch {
+			err = diag.Errorf("switch to the branch that is meant, and run the command again",
+				"somebody has switched from the branch %s to %s in the meantime", branch, now)
+		}
+	}
+	return commit, made, err
+}
+
+func commitOnce(ctx context.Context, repo *gitrepo.Repo, message string, wanted wantedChanges) (commit string, made bool, err error) {
 	base, err := repo.Head()
 	if err != nil {
 		return "", false, err
