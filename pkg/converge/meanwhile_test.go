@@ -48,7 +48,7 @@ func TestCommitHereOnTopOfTheirs(t *testing.T) {
 	commit, made, err := CommitHere(t.Context(), b.Repo, "ours\n", b.ours(func() {
 		b.git("commit", "--quiet", "--allow-empty", "-m", "theirs")
 	}))
-	if err != nil || !made || b.looks != 2 || b.git("log", "-2", "--format=%s") != "ours\ntheirs" || b.git("rev-parse", "HEAD") != commit {
+	if err != nil || !made || b.looks != 2 || b.git("log", "-2", "--topo-order", "--format=%s") != "ours\ntheirs" || b.git("rev-parse", "HEAD") != commit {
 		t.Errorf("looked %d times, made %t, %v\n%s", b.looks, made, err, b.git("log", "--oneline"))
 	}
 }
@@ -64,7 +64,7 @@ func TestCommitHereStaysOnItsBranch(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "from the branch main to other") {
 		t.Errorf("no error that somebody has switched to another branch, but %v", err)
 	}
-	if all := b.git("log", "--all", "--format=%s"); all != "theirs\nstart" {
+	if all := b.git("log", "--all", "--topo-order", "--format=%s"); all != "theirs\nstart" {
 		t.Errorf("the branches have %q", all)
 	}
 }
