@@ -171,7 +171,7 @@ func (r *Repo) listApp(e *Edit, dir, file string) error {
 		}
 		content, err := yamledit.Append(f.Content, 0, yamledit.Path{"resources"}, &yaml.Node{Kind: yaml.ScalarNode, Value: file})
 		if err != nil {
-			return diag.Wrap("change "+at, err, "list "+file+" there in an editor")
+			return diag.Wrap("change "+yamledit.At(at, err), err, "list "+file+" there in an editor")
 		}
 		f.Content = content
 		e.Changes.Write(f)

@@ -147,7 +147,7 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 		path = path[:2]
 	}
 	if fleet.src, err = yamledit.Remove(fleet.src, 0, path); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "remove the channel in an editor")
+		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove the channel in an editor")
 	}
 	e := &Edit{Summary: "Remove channel " + name}
 	if _, err := fleet.finish(&e.Changes); err != nil {
@@ -277,7 +277,7 @@ func (r *Repo) source(e *Edit, m *v1alpha1.ManagementCluster, c v1alpha1.Channel
 			return true, nil
 		}
 		if src, err = yamledit.Set(src, 0, yamledit.Path{"spec", "ref", "tag"}, tag); err != nil {
-			return false, diag.Wrap("change "+file, err, "write the tag there in an editor: "+tag)
+			return false, diag.Wrap("change "+yamledit.At(file, err), err, "write the tag there in an editor: "+tag)
 		}
 		e.Changes.Write(manifest.File{Path: file, Content: src})
 		return true, nil
@@ -357,7 +357,7 @@ func (f *fleetFile) set(environment, field string, value any) error {
 	} else {
 		f.src, err = yamledit.Set(f.src, 0, at, value)
 	}
-	return diag.Wrap("change "+v1alpha1.FileName, err, "change the environment there in an editor")
+	return diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "change the environment there in an editor")
 }
 
 // append adds an item to a list of spec.
@@ -368,7 +368,7 @@ func (f *fleetFile) append(list string, item *yaml.Node) error {
 // take continues with the file as yamledit has changed it. If yamledit could not change it, the error says how to do it by hand.
 func (f *fleetFile) take(src []byte, err error) error {
 	if err != nil {
-		return diag.Wrap("change "+v1alpha1.FileName, err, "change it in an editor")
+		return diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "change it in an editor")
 	}
 	f.src = src
 	return nil

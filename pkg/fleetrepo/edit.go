@@ -74,12 +74,12 @@ func (r *Repo) rewrite(c *declared, summary string, changes ...change) (*Edit, *
 	for _, change := range changes {
 		var err error
 		if src, err = change(src, c.document); err != nil {
-			return nil, nil, diag.Wrap("change "+c.File, err, "change it in an editor")
+			return nil, nil, diag.Wrap("change "+yamledit.At(c.File, err), err, "change it in an editor")
 		}
 	}
 	after, err := parseCluster(place{c.File, c.Environment, c.mgmt, c.at}, src)
 	if err != nil || after == nil {
-		return nil, nil, diag.Wrap("change "+c.File, cmp.Or(err, errNoCluster), "change it in an editor")
+		return nil, nil, diag.Wrap("change "+yamledit.At(c.File, err), cmp.Or(err, errNoCluster), "change it in an editor")
 	}
 	e := &Edit{Summary: summary, Environments: []string{c.Environment}}
 	e.Changes.Write(manifest.File{Path: c.File, Content: src})

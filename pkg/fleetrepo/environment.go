@@ -215,7 +215,7 @@ func (r *Repo) appliedIn(
 		return err
 	}
 	if src, err = followSource(src, at, name, source); err != nil {
-		return diag.Wrap("change "+file, err, "let its sourceRef name "+source+" in an editor")
+		return diag.Wrap("change "+yamledit.At(file, err), err, "let its sourceRef name "+source+" in an editor")
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
 	return nil

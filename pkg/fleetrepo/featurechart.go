@@ -78,7 +78,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 				return nil, diag.Errorf("change it there in an editor", "%s does not have the version where fleetctl writes it", path.Join(dir, file))
 			}
 			if there, err = yamledit.Set(there, 0, version, fieldOf(made, version)); err != nil {
-				return nil, diag.Wrap("change "+path.Join(dir, file), err, "write the version there in an editor: "+c.Version)
+				return nil, diag.Wrap("change "+yamledit.At(path.Join(dir, file), err), err, "write the version there in an editor: "+c.Version)
 			}
 			e.Changes.Write(manifest.File{Path: path.Join(dir, file), Content: there})
 		}

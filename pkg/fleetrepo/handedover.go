@@ -108,7 +108,7 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	}
 	entries, err := begunEntries(src)
 	if err != nil {
-		return nil, diag.Wrap("change "+name, err, "correct it in an editor, or delete it")
+		return nil, diag.Wrap("change "+yamledit.At(name, err), err, "correct it in an editor, or delete it")
 	}
 	e := &Edit{Summary: "Begin to hand over to " + m.Name, AsWanted: name + " says so"}
 	for _, c := range m.Clusters {
@@ -120,7 +120,7 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 			return nil, err
 		}
 		if src, err = yamledit.Append(src, 0, yamledit.Path{handingOverList}, item); err != nil {
-			return nil, diag.Wrap("change "+name, err, "correct it in an editor, or delete it")
+			return nil, diag.Wrap("change "+yamledit.At(name, err), err, "correct it in an editor, or delete it")
 		}
 	}
 	e.Changes.Write(manifest.File{Path: name, Content: src})
@@ -169,18 +169,18 @@ func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run 
 	}
 	const mend = "correct it in an editor, or delete it"
 	if src, err = yamledit.Append(src, 0, yamledit.Path{handedOverList}, item); err != nil {
-		return diag.Wrap("change "+name, err, mend)
+		return diag.Wrap("change "+yamledit.At(name, err), err, mend)
 	}
 	entries, err := begunEntries(src)
 	if err != nil {
-		return diag.Wrap("change "+name, err, mend)
+		return diag.Wrap("change "+yamledit.At(name, err), err, mend)
 	}
 	for i, entry := range slices.Backward(entries) {
 		if entry.Cluster != cluster.String() {
 			continue
 		}
 		if src, err = yamledit.RemoveItem(src, 0, yamledit.Path{handingOverList, i}); err != nil {
-			return diag.Wrap("change "+name, err, mend)
+			return diag.Wrap("change "+yamledit.At(name, err), err, mend)
 		}
 	}
 	e.Changes.Write(manifest.File{Path: name, Content: src})

@@ -106,7 +106,7 @@ func (r *Repo) list(cs *manifest.ChangeSet, dir string, change func(entries []st
 	}
 	changed, err := change(entries, src)
 	if err != nil {
-		return diag.Wrap("change "+name, err, "change the list of resources in an editor")
+		return diag.Wrap("change "+yamledit.At(name, err), err, "change the list of resources in an editor")
 	}
 	cs.Write(manifest.File{Path: name, Content: changed})
 	return nil

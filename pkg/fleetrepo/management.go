@@ -200,7 +200,7 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	e := &Edit{Summary: "Remove management cluster " + name}
 	if _, err := r.editFleet(e, func(f *fleetFile) (err error) {
 		f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "managementClusters", i})
-		return diag.Wrap("change "+v1alpha1.FileName, err, "remove it in an editor")
+		return diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove it in an editor")
 	}); err != nil {
 		return nil, err
 	}

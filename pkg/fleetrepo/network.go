@@ -267,7 +267,7 @@ func (r *Repo) chooseNetwork(e *Edit, flavour, name string) error {
 		return err
 	}
 	if src, err = yamledit.Set(src, 0, yamledit.Path{"annotations", CNIAnnotation}, name); err != nil {
-		return diag.Wrap("change "+file, err, fmt.Sprintf("set the annotation %s: %s in an editor", CNIAnnotation, name))
+		return diag.Wrap("change "+yamledit.At(file, err), err, fmt.Sprintf("set the annotation %s: %s in an editor", CNIAnnotation, name))
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
 	return nil

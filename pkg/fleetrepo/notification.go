@@ -193,7 +193,7 @@ func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 		at = at[:2]
 	}
 	if fleet.src, err = yamledit.Remove(fleet.src, 0, at); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "remove it in an editor")
+		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove it in an editor")
 	}
 	if _, err := fleet.finish(&e.Changes); err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func (r *Repo) dropEnvironment(e *Edit, name string) error {
 	}
 	at := yamledit.Path{"spec", "environments", slices.Index(r.EnvironmentNames(), name)}
 	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, at); err != nil {
-		return diag.Wrap("change "+v1alpha1.FileName, err, "remove the environment in an editor")
+		return diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove the environment in an editor")
 	}
 	_, err = fleet.finish(&e.Changes)
 	return err
@@ -194,7 +194,7 @@ func (r *Repo) forgetNetwork(e *Edit, flavour, name string) error {
 		src, err = yamledit.Set(src, 0, at, own)
 	}
 	if err != nil {
-		return diag.Wrap("change "+file, err, fmt.Sprintf("remove the annotation %s in an editor", CNIAnnotation))
+		return diag.Wrap("change "+yamledit.At(file, err), err, fmt.Sprintf("remove the annotation %s in an editor", CNIAnnotation))
 	}
 	e.Changes.Write(manifest.File{Path: file, Content: src})
 	e.Notes = append(e.Notes, fmt.Sprintf("New clusters of flavour %s get no network by default any more.", flavour))

@@ -49,7 +49,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	}
 	at := slices.IndexFunc(r.Fleet.Spec.ManagementClusters, func(o v1alpha1.ManagementCluster) bool { return o.Name == m.Name })
 	if fleet.src, err = yamledit.RemoveItem(fleet.src, 0, yamledit.Path{"spec", "managementClusters", at, "providers", index}); err != nil {
-		return nil, diag.Wrap("change "+v1alpha1.FileName, err, "remove the provider in an editor")
+		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove the provider in an editor")
 	}
 	if err := r.keepHome(fleet, m, index); err != nil {
 		return nil, err

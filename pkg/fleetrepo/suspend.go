@@ -185,7 +185,7 @@ func (r *Repo) suspendIn(e *Edit, file string, suspended bool, selects func(kind
 			src, err = yamledit.Remove(src, i, yamledit.Path{"spec", "suspend"})
 		}
 		if err != nil {
-			return false, diag.Wrap("change "+path.Clean(file), err, "change it in an editor")
+			return false, diag.Wrap("change "+yamledit.At(path.Clean(file), err), err, "change it in an editor")
 		}
 	}
 	if found {

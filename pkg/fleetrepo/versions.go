@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -96,7 +97,7 @@ func (r *Repo) setVersions(e *Edit, m *v1alpha1.ManagementCluster, versions []Ve
 	}
 	for _, v := range versions {
 		if src, err = setVersion(src, m, v); err != nil {
-			return nil, nil, diag.Wrap("change "+v1alpha1.FileName, err, "")
+			return nil, nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "")
 		}
 		name := v.Name
 		if name == "" {

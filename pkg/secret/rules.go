@@ -105,7 +105,7 @@ func Replace(content []byte, old, recipients []string) ([]byte, error) {
 		}
 		value := strings.Join(append(kept, recipients...), ",")
 		if content, err = yamledit.Set(content, 0, yamledit.Path{"creation_rules", i, "age"}, value); err != nil {
-			return nil, fmt.Errorf("change %s: %w", RulesFile, err)
+			return nil, fmt.Errorf("change %s: %w", yamledit.At(RulesFile, err), err)
 		}
 	}
 	return content, nil

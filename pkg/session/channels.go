@@ -6,6 +6,7 @@ import (
 	"path"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -58,7 +59,8 @@ func (s *Session) ChannelFiles(system []manifest.File) ([]manifest.File, error) 
 		case err == nil:
 			content, err := scaffold.FollowSync(there, sync)
 			if err != nil {
-				return nil, diag.Wrap("change "+name, err, "let its url and secretRef be those of the GitRepository flux-system in "+flux.SyncFile)
+				return nil, diag.Wrap("change "+yamledit.At(name, err), err,
+					"let its url and secretRef be those of the GitRepository flux-system in "+flux.SyncFile)
 			}
 			files = append(files, manifest.File{Path: name, Content: content})
 		case !errors.Is(err, fs.ErrNotExist):

@@ -129,7 +129,7 @@ func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error
 			return nil, err
 		}
 	case len(rest) == 0 && !IsNull(list):
-		return nil, fmt.Errorf("expected a list at %s, found %s", path, Describe(list))
+		return nil, inLine(list, fmt.Errorf("expected a list at %s, found %s", path, Describe(list)))
 	default:
 		if changed, err = e.set(root, path, &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}); err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error
 func top(src []byte, document int, path Path) (*yaml.Node, error) {
 	documents, err := Parse(src)
 	if err != nil {
-		return nil, err
+		return nil, placed(src, err)
 	}
 	if document >= len(documents) {
 		return nil, fmt.Errorf("there is no document %d", document)
@@ -166,7 +166,7 @@ func values(src []byte) ([]any, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrCannotEdit, err)
+			return nil, fmt.Errorf("%w: %w", ErrCannotEdit, placed(src, err))
 		}
 		all = append(all, value)
 	}
@@ -237,18 +237,18 @@ func withValue(doc any, path Path, value any) any {
 func walk(n *yaml.Node, path Path) (*yaml.Node, Path, error) {
 	for i, s := range path {
 		if n.Kind == yaml.AliasNode {
-			return nil, nil, fmt.Errorf("%w: line %d is an alias", ErrCannotEdit, n.Line)
+			return nil, nil, cannotEdit(n, "it is an alias of a value elsewhere")
 		}
 		if index, ok := s.(int); ok {
 			if n.Kind != yaml.SequenceNode || index >= len(n.Content) {
-				return nil, nil, fmt.Errorf("there is no item %d in line %d", index, n.Line)
+				return nil, nil, inLine(n, fmt.Errorf("there is no item %d", index))
 			}
 			n = n.Content[index]
 			continue
 		}
 		field, ok := s.(string)
 		if !ok || n.Kind != yaml.MappingNode && !IsNull(n) {
-			return nil, nil, fmt.Errorf("expected fields in line %d, found %s", n.Line, Describe(n))
+			return nil, nil, inLine(n, fmt.Errorf("expected fields, found %s", Describe(n)))
 		}
 		next := ownField(n, field)
 		if next == nil {

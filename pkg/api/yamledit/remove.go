@@ -2,7 +2,6 @@ package yamledit
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -104,7 +103,7 @@ func place(parent, n *yaml.Node) (index, step int) {
 func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 	i, step := place(parent, n)
 	if len(parent.Content) <= step {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, "nothing else is beside it")
 	}
 	first := parent.Content[i]
 	line, column := first.Line, first.Column
@@ -114,7 +113,7 @@ func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 	start := e.lines[line-1]
 	if before := e.src[start : start+column-1]; len(bytes.TrimSpace(before)) > 0 { // the field follows the dash of an item
 		if i+step >= len(parent.Content) {
-			return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+			return nil, cannotEdit(n, unusual)
 		}
 		next := parent.Content[i+step]
 		if parent.Kind == yaml.MappingNode {
@@ -155,13 +154,13 @@ func (e *editor) removeBehindDash(key, value, next *yaml.Node) []byte {
 // emptyList replaces the block list n, which has one item, by [] after its key in parent.
 func (e *editor) emptyList(parent, n *yaml.Node) ([]byte, error) {
 	if parent.Kind != yaml.MappingNode || n.Anchor != "" {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, "the list has an anchor, or is an item itself")
 	}
 	key := parent.Content[slices.Index(parent.Content, n)-1]
 	end, ok := e.scalarEnd(key)
 	colon := bytes.IndexByte(e.src[end:], ':')
 	if !ok || colon < 0 || key.Line == n.Line {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	}
 	_, next := e.line(e.lastLine(n, n.Column-1))
 	cut := newEditor(e.splice(e.lines[n.Line-1], next, ""))
@@ -174,7 +173,7 @@ func (e *editor) removeFromFlow(parent, n *yaml.Node) ([]byte, error) {
 	i, step := place(parent, n)
 	from, end := e.offset(parent.Content[i]), e.flowItemEnd(n)
 	if from > end {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	}
 	before := len(bytes.TrimRight(e.src[:from], " "))
 	alone := before > 0 && e.src[before-1] == '\n'
@@ -193,7 +192,7 @@ func (e *editor) removeFromFlow(parent, n *yaml.Node) ([]byte, error) {
 	case i == 0:
 		return e.splice(from, end, ""), nil
 	case comma < 0:
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	case !alone:
 		return e.splice(comma, end, ""), nil
 	}

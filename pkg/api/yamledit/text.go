@@ -76,7 +76,7 @@ func (e *editor) set(root *yaml.Node, path Path, value *yaml.Node) ([]byte, erro
 			return e.fillEmpty(parent, n, value)
 		}
 		if n.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("expected a single value in line %d, found %s", n.Line, Describe(n))
+			return nil, inLine(n, fmt.Errorf("expected a single value, found %s", Describe(n)))
 		}
 		return e.replace(n, value)
 	}
@@ -104,8 +104,13 @@ func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
 	}
 	start := e.offset(n)
 	end, ok := e.scalarEnd(n)
-	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+	switch {
+	case n.Anchor != "":
+		return nil, cannotEdit(n, "the value has an anchor, which other values may use")
+	case n.Style&yaml.TaggedStyle != 0:
+		return nil, cannotEdit(n, "the value has a tag")
+	case !ok:
+		return nil, cannotEdit(n, "the value has several lines")
 	}
 	if n.Style != 0 && value.ShortTag() == "!!str" { // a quoted number would become text
 		value.Style = n.Style
@@ -117,13 +122,13 @@ func (e *editor) replace(n, value *yaml.Node) ([]byte, error) {
 // fillEmpty writes value after the key of the empty value n in parent.
 func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 	if parent.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, "an item of the list is empty")
 	}
 	key := parent.Content[slices.Index(parent.Content, n)-1]
 	end, ok := e.scalarEnd(key)
 	colon := bytes.IndexByte(e.src[end:], ':')
 	if !ok || colon < 0 {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	}
 	from := end + colon + 1
 	to := from
@@ -131,7 +136,7 @@ func (e *editor) fillEmpty(parent, n, value *yaml.Node) ([]byte, error) {
 		to = e.offset(n) + len(n.Value)
 	}
 	if to < from || to > len(e.src) {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	}
 	if value.Kind == yaml.ScalarNode || parent.Style&yaml.FlowStyle != 0 {
 		text, err := encodeFlow(value)
@@ -214,7 +219,7 @@ func (e *editor) openList(parent, n, item *yaml.Node) ([]byte, error) {
 		to = from + closing + 1
 	}
 	if to == 0 || key.Line != n.Line || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	}
 	lines, err := Lines(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, key.Column-1)
 	if err != nil {
@@ -253,7 +258,7 @@ func (e *editor) addToFlow(n *yaml.Node, text string) ([]byte, error) {
 	}
 	start := e.offset(n)
 	if start >= len(e.src) || e.src[start] != '{' && e.src[start] != '[' {
-		return nil, fmt.Errorf("%w: line %d", ErrCannotEdit, n.Line)
+		return nil, cannotEdit(n, unusual)
 	}
 	return e.splice(start+1, start+1, text), nil
 }
