@@ -112,8 +112,14 @@ func (s *search) step(target plumbing.Hash) (bool, error) {
 }
 
 // between returns the commits reachable from tip and from none of the bases (zero: nothing), newest first. It goes by commit dates, as
-// git does; a badly skewed clock can make it return a few commits too many, never too few.
+// git does; a badly skewed clock can make it return a few commits too many, never too few. It returns none if a base has the tip, whatever
+// their dates.
 func (h *history) between(ctx context.Context, tip plumbing.Hash, bases ...plumbing.Hash) ([]*object.Commit, error) {
+	for _, base := range bases {
+		if where, err := h.relate(ctx, tip, base); err != nil || !base.IsZero() && (where == same || where == behind) {
+			return nil, err
+		}
+	}
 	w := &walk{seen: map[plumbing.Hash]*visit{}}
 	if err := h.push(w, tip, false); err != nil {
 		return nil, err
