@@ -86,9 +86,9 @@ func Make(ctx context.Context, o Options) (*Result, error) {
 		}
 		if branch == "" {
 			branch = m.branch
-		} else if branch != m.branch {
-			return nil, errors.Join(diag.Errorf("switch to the branch that is meant, and run the command again",
-				"somebody has switched from the branch %s to %s in the meantime", branch, m.branch), m.done())
+		}
+		if err := gitrepo.SameBranch(branch, m.branch); err != nil {
+			return nil, errors.Join(err, m.done())
 		}
 		out, err := o.finish(ctx, m)
 		if err = errors.Join(err, m.done()); try == mostTries || !errors.Is(err, manifest.ErrChanged) && !errors.Is(err, gitrepo.ErrMoved) {

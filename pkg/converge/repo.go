@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
@@ -168,9 +167,8 @@ func CommitHere(ctx context.Context, repo *gitrepo.Repo, message string, wanted 
 			break
 		}
 		var now string
-		if now, err = repo.Branch(); err == nil && now != branch {
-			err = diag.Errorf("switch to the branch that is meant, and run the command again",
-				"somebody has switched from the branch %s to %s in the meantime", branch, now)
+		if now, err = repo.Branch(); err == nil {
+			err = gitrepo.SameBranch(branch, now)
 		}
 	}
 	return commit, made, err

@@ -247,3 +247,13 @@ func redact(err error, secrets ...string) error {
 	}
 	return &redacted{text: clean, err: err}
 }
+
+// SameBranch returns an error if the branch that is checked out now is not the one that was checked out when a command began. A command that
+// begins anew after ErrMoved does not commit to the other branch.
+func SameBranch(before, now string) error {
+	if before == now {
+		return nil
+	}
+	return diag.Errorf("switch to the branch that is meant, and run the command again",
+		"somebody has switched from the branch %s to %s in the meantime", before, now)
+}

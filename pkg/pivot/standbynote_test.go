@@ -13,6 +13,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
+// newPlace returns an empty folder for the snapshots of platform, and a key for them.
+func newPlace(t *testing.T) (snapshot.Place, secret.Keys) {
+	t.Helper()
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, secret.Keys{key}
+}
+
 // raced is a place in which somebody else writes a note after a standby has listed the place and before the standby writes its own note.
 type raced struct {
 	snapshot.Place
@@ -30,15 +44,7 @@ func (p *raced) Save(ctx context.Context, id string, sealed []byte) error {
 // Of two standbys, at most one takes over with a snapshot. A standby that was interrupted before the take-over ignores its own note.
 func TestNoteTakeOver(t *testing.T) {
 	ctx := t.Context()
-	key, err := secret.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := secret.Keys{key}
-	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder, keys := newPlace(t)
 	standby := func(name, uid string) *session.Session {
 		return &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: name}, StandbyOf: "platform", Waiting: uid}
 	}
@@ -96,15 +102,7 @@ func TestNoteTakeOver(t *testing.T) {
 // Nobody may restore that snapshot, and a note that is still the newest is kept.
 func TestNoteTakeOverIsRenewed(t *testing.T) {
 	ctx := t.Context()
-	key, err := secret.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := secret.Keys{key}
-	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder, keys := newPlace(t)
 	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "spare"}, StandbyOf: "platform", Waiting: "u1"}
 	platform := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "platform"}}
 	for n, ahead := range []time.Duration{time.Hour, -time.Hour} { // of the clock of the machine that takes the snapshot
@@ -142,15 +140,7 @@ func TestNoteTakeOverIsRenewed(t *testing.T) {
 // if the pivot is undone because the source is gone, they are all that is left of it.
 func TestNoteHandedOver(t *testing.T) {
 	ctx := t.Context()
-	key, err := secret.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := secret.Keys{key}
-	folder, err := snapshot.NewFolder(t.TempDir(), "platform")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder, keys := newPlace(t)
 	s := &session.Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "platform"}}
 	snapshotOf := func(at time.Time) {
 		snap := &snapshot.Snapshot{ID: snapshot.NewID(at), Taken: at, ManagementCluster: "platform"}

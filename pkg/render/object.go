@@ -90,6 +90,11 @@ type Release struct {
 // YAML returns the object as a YAML document without a separator, with sorted keys.
 func (o *Object) YAML() []byte { return AppendYAML(nil, o.JSON) }
 
+// IsKustomization tells whether the object is a Kustomization of Flux, and not one of kustomize or of somebody else.
+func (o *Object) IsKustomization() bool {
+	return o.Kind == KindKustomization && strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/")
+}
+
 // ID is "Kind namespace/name", or "Kind name" for cluster-scoped kinds.
 func (o *Object) ID() string {
 	if o.Namespace == "" {

@@ -23,6 +23,9 @@ const (
 	IdentityVSphere = "vsphere"
 )
 
+// maxIdentityName bounds the characters of an identity's name, and of the names of its Secret and namespaces.
+const maxIdentityName = 63
+
 // IdentityProviders returns the names of all providers with identities.
 func IdentityProviders() []string { return []string{IdentityAWS, IdentityAzure, IdentityVSphere} }
 
@@ -75,12 +78,11 @@ var (
 
 // Check returns an error for options with which no management cluster could have the identity.
 func (o *IdentityOptions) Check() error {
-	const maxName = 63
-	if err := CheckLabel("identity", o.Name, maxName); err != nil {
+	if err := CheckLabel("identity", o.Name, maxIdentityName); err != nil {
 		return err
 	}
 	for _, n := range slices.Concat(o.Namespaces, o.Environments) {
-		if err := CheckLabel("namespace", n, maxName); err != nil {
+		if err := CheckLabel("namespace", n, maxIdentityName); err != nil {
 			return err
 		}
 	}
@@ -99,7 +101,7 @@ func (o *IdentityOptions) Check() error {
 	case IdentityAzure:
 		return o.checkAzure()
 	case IdentityVSphere:
-		return CheckLabel("secret", o.SecretName, maxName)
+		return o.checkSecretName()
 	case "gcp":
 		return diag.Usage("use workload identity of the provider's own Pods; or put a Secret with the key `credentials` into the cluster's "+
 			"namespace, and name it with `--set identity.name=SECRET` in `fleetctl cluster add`",

@@ -46,12 +46,10 @@ func (o *IdentityOptions) checkAWSKey() error {
 }
 
 func (o *IdentityOptions) checkSecretName() error {
-	const maxName = 63
-	return CheckLabel("secret", o.SecretName, maxName)
+	return CheckLabel("secret", o.SecretName, maxIdentityName)
 }
 
 func (o *IdentityOptions) checkAzure() error {
-	const maxName = 63
 	for _, id := range [][2]string{{"--tenant-id", o.TenantID}, {"--client-id", o.ClientID}} {
 		if !azureID.MatchString(id[1]) {
 			return diag.Usage("`az account show` prints the tenant's; `az identity show` or `az ad sp show` the client's",
@@ -74,7 +72,7 @@ func (o *IdentityOptions) checkAzure() error {
 			return err
 		}
 	}
-	return CheckLabel("namespace", o.ObjectNamespace, maxName)
+	return CheckLabel("namespace", o.ObjectNamespace, maxIdentityName)
 }
 
 // awsSpec returns the kind and the spec of an identity of AWS, without the namespaces.

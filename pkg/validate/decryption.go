@@ -19,7 +19,7 @@ func checkDecryption(all []*object) diag.Findings {
 	var encrypted []*object
 	decrypts, declared := map[ownerKey]bool{}, map[ownerKey]*object{}
 	for _, o := range all {
-		if o.isKustomization() {
+		if o.IsKustomization() {
 			key := ownerKey{o.ManagementCluster, o.Namespace, o.Name}
 			declared[key] = o
 			if o.decrypts() {
@@ -49,11 +49,6 @@ func (o *object) decryptionHint() string {
 			"decrypts; or give the clusters a key of their own, see docs/tasks/secrets.md"
 	}
 	return "add `decryption: {provider: sops}` to spec in " + o.Source.File
-}
-
-// isKustomization tells whether an object is a Kustomization of Flux.
-func (o *object) isKustomization() bool {
-	return o.Kind == render.KindKustomization && strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/")
 }
 
 // decrypts tells whether a Kustomization has settings to decrypt.

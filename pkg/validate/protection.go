@@ -69,7 +69,7 @@ type ownerOn struct {
 func (r *run) unpruned() map[ownerOn]bool {
 	out := map[ownerOn]bool{}
 	for _, o := range r.rendered.Objects {
-		if o.Kind != render.KindKustomization || !strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/") {
+		if !o.IsKustomization() {
 			continue
 		}
 		var says struct {

@@ -172,7 +172,7 @@ func makes(o *object) []known {
 		return out
 	case !followed[o.Kind]:
 		return nil
-	case o.Kind == "Kustomization" && !strings.HasPrefix(o.APIVersion, "kustomize.toolkit.fluxcd.io/"):
+	case o.Kind == render.KindKustomization && !o.IsKustomization():
 		return nil
 	}
 	return []known{{kind: o.Kind, namespace: o.Namespace, name: o.Name}}

@@ -22,20 +22,9 @@ const refusesContent = "while read -r old new ref; do test $old = $new || { echo
 func TestTransferAsksTheRemoteFirst(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	w := newWorld(t, func(s *seeder) {
-		s.file(ctx, t, "shared.yaml", "NAMESPACE", "early")
-		s.file(ctx, t, "plain.yaml", "NAMESPACE", "early", "NAME", "early")
-		release(ctx, t, s, "early")
-		madeByFlux(ctx, t, clientOf(t, s.side))
-	}, func(s *seeder) { release(ctx, t, s, "early") })
-	observing(t, clientOf(t, w.target))
+	w := newReleased(ctx, t)
 	machine := w.restore(ctx, t, w.beginning)
-	f := newTwoInOne(t)
-	for _, s := range []*side{w.source, w.target} {
-		follow(ctx, t, newSeeder(s), f.server.URL)
-	}
-	know(t, f.deps(), "root", f.Dir, w.source, w.sourceProxy.kubeconfig)
-	know(t, f.deps(), "eu", f.Dir, w.target, w.targetProxy.kubeconfig)
+	f := w.followed(ctx, t)
 	transfer := func(f *twoInOne) outcome {
 		return w.execute(ctx, t, f.command(t, false), transferCommand, machine, &run{})
 	}
