@@ -248,8 +248,8 @@ func redact(err error, secrets ...string) error {
 	return &redacted{text: clean, err: err}
 }
 
-// SameBranch returns an error if the branch that is checked out now is not the one that was checked out when a command began. A command that
-// begins anew after ErrMoved does not commit to the other branch.
+// SameBranch returns an error if the branch that is checked out now is not the one that was checked out before. So a command that begins
+// anew after ErrMoved does not commit to another branch.
 func SameBranch(before, now string) error {
 	if before == now {
 		return nil
