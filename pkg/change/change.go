@@ -144,9 +144,7 @@ func (o Options) finish(ctx context.Context, m *made) (*Result, error) {
 		return nil, diag.Errorf("run the command again", "%w: %s", manifest.ErrChanged, name)
 	}
 	if !edit.Private {
-		if out.Diff, err = edit.Changes.Diff(repo.Dir); err != nil {
-			return nil, err
-		}
+		out.Diff = manifest.Diff(out.Files)
 	}
 	out.Changed, out.ManagementClusters = len(out.Files) > 0, repo.ManagementClustersOf(out.Files)
 	if err := o.look(repo, edit); err != nil {
@@ -204,12 +202,9 @@ func (r *Result) show(ctx context.Context, m *made, base, commit string) error {
 	if err != nil {
 		return err
 	}
-	r.Files, r.Diff = []manifest.Change{}, ""
-	for _, c := range files {
-		r.Files = append(r.Files, c)
-		if !m.edit.Private {
-			r.Diff += c.Diff()
-		}
+	r.Files, r.Diff = files, ""
+	if !m.edit.Private {
+		r.Diff = manifest.Diff(r.Files)
 	}
 	return nil
 }

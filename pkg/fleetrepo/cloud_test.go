@@ -53,7 +53,7 @@ func TestProviderOfTheHomeStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff, err := e.Changes.Diff(r.Dir); err != nil || !strings.Contains(diff, "cloud: docker") {
+	if diff, err := difference(e, r.Dir); err != nil || !strings.Contains(diff, "cloud: docker") {
 		t.Errorf("the folder is not the management cluster's any more: %v\n%s", err, diff)
 	}
 	write(t, r.Dir, "providers/aws/v1/clusters/dev/x/cluster.yaml", []byte("a: b\n"))
@@ -72,7 +72,7 @@ func TestFolderOfAnothersCloud(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff, err := e.Changes.Diff(r.Dir); err != nil || !strings.Contains(diff, "generation: v2") {
+	if diff, err := difference(e, r.Dir); err != nil || !strings.Contains(diff, "generation: v2") {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	m.Generation = "v1"

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
 // open returns the repo of testdata/repo.txtar in a temporary folder.
@@ -49,13 +50,19 @@ func write(t testing.TB, dir, name string, content []byte) {
 	}
 }
 
+// difference is what an edit changes in the fleet repo at dir.
+func difference(e *Edit, dir string) (string, error) {
+	changes, err := e.Changes.Plan(dir)
+	return manifest.Diff(changes), err
+}
+
 // done applies an edit, and returns its diff and the repo after it.
 func done(t testing.TB, r *Repo, e *Edit, err error) (string, *Repo) {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%v (%s)", err, diag.Hint(err))
 	}
-	diff, err := e.Changes.Diff(r.Dir)
+	diff, err := difference(e, r.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -243,17 +243,13 @@ func (c *Change) differs(exists bool) bool {
 	return modeDiffers || !bytes.Equal(c.old, c.new)
 }
 
-// Diff is what Apply would do to the folder root, as a unified diff for people; empty if nothing. Errors are those of Plan.
-func (cs *ChangeSet) Diff(root string) (string, error) {
-	changes, err := cs.Plan(root)
-	if err != nil {
-		return "", err
-	}
+// Diff is what changes do, as a unified diff for people; empty if they are none.
+func Diff(changes []Change) string {
 	var b strings.Builder
 	for _, c := range changes {
 		b.WriteString(c.diff())
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 func (c *Change) diff() string {

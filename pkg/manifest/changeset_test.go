@@ -126,8 +126,8 @@ func TestEmpty(t *testing.T) {
 	if _, err := os.Stat(root); !os.IsNotExist(err) {
 		t.Errorf("an empty set made the root: %v", err)
 	}
-	if diff, err := cs.Diff(root); diff != "" || err != nil {
-		t.Errorf("Diff = %q, %v", diff, err)
+	if planned, err := cs.Plan(root); len(planned) > 0 || err != nil {
+		t.Errorf("Plan = %#v, %v", planned, err)
 	}
 }
 
@@ -209,10 +209,11 @@ func TestDiff(t *testing.T) {
 		manifest.File{Path: "d.bin", Content: []byte("\x00\x02")},
 	)
 	cs.Delete("c.yaml")
-	got, err := cs.Diff(root)
+	planned, err := cs.Plan(root)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := manifest.Diff(planned)
 	want := `--- /dev/null
 +++ b/a.yaml
 @@ -0,0 +1 @@

@@ -15,8 +15,8 @@ func TestApplyMode(t *testing.T) {
 	put(t, root, "f", "x", 0o644)
 	var cs manifest.ChangeSet
 	cs.Write(manifest.File{Path: "f", Content: []byte("x"), Mode: 0o600})
-	diff, err := cs.Diff(root)
-	if err != nil || diff != "mode of f: 644 -> 600\n" {
+	planned, err := cs.Plan(root)
+	if diff := manifest.Diff(planned); err != nil || diff != "mode of f: 644 -> 600\n" {
 		t.Errorf("Diff = %q, %v", diff, err)
 	}
 	if _, err := cs.Apply(root); err != nil {
