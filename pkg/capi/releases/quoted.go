@@ -1,6 +1,7 @@
 package releases
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -27,6 +28,57 @@ var (
 
 // Process implements yamlprocessor.Processor.
 func (p processor) Process(raw []byte, value func(string) (string, error)) ([]byte, error) {
+	if _, err := p.process(withVariables(raw), value); err != nil || bytes.IndexByte(raw, 0) >= 0 {
+		return p.process(raw, value) // the error is then about all of the text; and envsubst takes a zero byte for the end
+	}
+	parts := bytes.SplitAfter(raw, partEnd)
+	for i, part := range parts {
+		if !namesVariables(part) {
+			parts[i] = bytes.ReplaceAll(part, []byte("$$"), []byte("$")) // as envsubst does
+			continue
+		}
+		var err error
+		if parts[i], err = p.process(part, value); err != nil {
+			return p.process(raw, value)
+		}
+	}
+	return bytes.Join(parts, nil), nil
+}
+
+// GetVariables implements yamlprocessor.Processor.
+func (p processor) GetVariables(raw []byte) ([]string, error) {
+	names, err := p.Processor.GetVariables(withVariables(raw))
+	if err != nil {
+		return p.Processor.GetVariables(raw)
+	}
+	return names, nil
+}
+
+// GetVariableMap implements yamlprocessor.Processor.
+func (p processor) GetVariableMap(raw []byte) (map[string]*string, error) {
+	named, err := p.Processor.GetVariableMap(withVariables(raw))
+	if err != nil {
+		return p.Processor.GetVariableMap(raw)
+	}
+	return named, nil
+}
+
+// partEnd ends a part of a file: here a YAML document ends too. Nearly all of the text is in parts without variables. clusterctl's processor
+// would take a second for the components of a few providers, so it does not get these parts.
+var partEnd = []byte("\n---")
+
+// withVariables returns the parts of a file that name variables.
+func withVariables(raw []byte) []byte {
+	var all []byte
+	for part := range bytes.SplitAfterSeq(raw, partEnd) {
+		if namesVariables(part) || bytes.IndexByte(part, 0) >= 0 {
+			all = append(all, part...)
+		}
+	}
+	return all
+}
+
+func (p processor) process(raw []byte, value func(string) (string, error)) ([]byte, error) {
 	marked := withinSingle.ReplaceAll(raw, []byte(`'$${${1}`+markSingle+`${2}}'`))
 	marked = withinDouble.ReplaceAll(marked, []byte(`"$${${1}`+markDouble+`${2}}"`))
 	return p.Processor.Process(marked, func(name string) (string, error) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -56,7 +55,7 @@ func (s *Source) namedBy(ctx context.Context, p Provider) (map[string]*string, e
 	if err != nil {
 		return nil, err
 	}
-	found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(r.manifest.YAML)
+	found, err := newProcessor().GetVariableMap(r.manifest.YAML)
 	if err != nil {
 		return nil, fmt.Errorf("read the variables of %s: %w", p, err)
 	}
