@@ -76,6 +76,9 @@ type StandbyOptions struct {
 // earlier run that was interrupted. changed tells whether it changed anything. A standby of another management cluster
 // becomes a standby of o.Of, because another standby may have taken over from the former one.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
 		return false, err
