@@ -53,7 +53,9 @@ func TestAttendTellsWhoIsSilent(t *testing.T) {
 
 func TestAttendNamesTheSideOfAnError(t *testing.T) {
 	const here, there = "https://10.0.0.1:6443", "https://10.0.0.2:6443"
-	gone := func(server string) error { return &url.Error{Op: "Get", URL: server + "/api", Err: syscall.ECONNREFUSED} }
+	gone := func(server string) error {
+		return &url.Error{Op: "Get", URL: server + "/api", Err: syscall.ECONNREFUSED}
+	}
 	for name, c := range map[string]struct {
 		there string
 		err   error

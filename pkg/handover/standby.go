@@ -346,7 +346,13 @@ func LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
 	if err != nil || !j.IsStandby() {
 		return nil, err
 	}
+	return j.LookAtStandby(ctx, target)
+}
+
+// LookAtStandby is LookAtStandby of the standby whose journal is j.
+func (j *Journal) LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
 	s := &side{Side: target, journal: j}
+	var err error
 	if s.manager, err = capi.New(target.Client); err != nil {
 		return nil, err
 	}

@@ -32,14 +32,11 @@ type Standby struct {
 
 const partStandby = "standby"
 
-// standby reads the state of a standby, if the management cluster is one.
-func (c *collector) standby(ctx context.Context) {
-	resting, err := handover.LookAtStandby(ctx, handover.Side{Name: c.report.Cluster.Name, Client: c.from.Client})
+// standby reads the state of the standby whose journal is j.
+func (c *collector) standby(ctx context.Context, j *handover.Journal) {
+	resting, err := j.LookAtStandby(ctx, handover.Side{Name: c.report.Cluster.Name, Client: c.from.Client})
 	if err != nil {
 		c.missing(partStandby, err)
-		return
-	}
-	if resting == nil {
 		return
 	}
 	s := &Standby{Of: resting.Of, Fenced: resting.Fenced, Problems: []string{}, running: resting.Running}

@@ -88,6 +88,6 @@ func (t *transfer) withoutTarget(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	return diag.Wrap("", err, "run the same command again when it answers; if "+t.to.target.Name+" is gone for good: `fleetctl cluster transfer "+
-		t.name+" --abort --without-target`")
+	return diag.Wrap("", err, "run the same command again when it answers; if "+t.to.target.Name+" is gone for good: `fleetctl cluster "+
+		"transfer "+t.name+" --abort --without-target`")
 }

@@ -31,7 +31,8 @@ func (s *side) stopped(t *testing.T) (goOn func()) {
 	}
 	for _, file := range files {
 		command, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(command, []byte("kube-apiserver\x00")) || !bytes.Contains(command, []byte("--secure-port="+port+"\x00")) {
+		if err != nil || !bytes.Contains(command, []byte("kube-apiserver\x00")) ||
+			!bytes.Contains(command, []byte("--secure-port="+port+"\x00")) {
 			continue // it may have ended meanwhile
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
@@ -114,8 +115,8 @@ func TestHung(t *testing.T) {
 	})
 }
 
-// TestTransferTellsTheWayOn kills a transfer in the middle, and runs it again while one of the sides does not answer: the hint names the way
-// on, and the way back for a side that is gone for good.
+// TestTransferTellsTheWayOn kills a transfer in the middle, and runs it again while one of the sides does not answer: the hint names the
+// way on, and the way back for a side that is gone for good.
 func TestTransferTellsTheWayOn(t *testing.T) {
 	ctx := t.Context()
 	w := newReleased(ctx, t)
