@@ -244,6 +244,13 @@ func (p *Move) handOver(
 			return nil, err
 		}
 	}
+	report, err := handover.Run(ctx, p.handOptions(source, target, commit, detail))
+	warn(p.session, report)
+	return report, err
+}
+
+// handOptions returns the options of the hand-over, which notes before its commit that the target has the work.
+func (p *Move) handOptions(source *kube.Client, target *Target, commit *following.Pushed, detail func(string)) handover.Options {
 	o := handover.Options{
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
@@ -258,9 +265,7 @@ func (p *Move) handOver(
 	if !p.Gone {
 		o.Source.Client = source
 	}
-	report, err := handover.Run(ctx, o)
-	warn(p.session, report)
-	return report, err
+	return o
 }
 
 // warn prints the warnings of the hand-over.

@@ -190,8 +190,8 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
-// seeUnopened writes into the standby's journal that the snapshot cannot be opened: the standby could not take over now, whatever an earlier
-// try found. The journal keeps naming the snapshot of that try, so that an activation still refuses older ones.
+// seeUnopened writes into the standby's journal that the snapshot cannot be opened: the standby could not take over now, whatever an
+// earlier try found. The journal keeps naming the snapshot of that try, so that an activation still refuses older ones.
 func (d *drill) seeUnopened(ctx context.Context, client *kube.Client) error {
 	side := d.session.Side(client)
 	if err := handover.AbortTry(ctx, side); err != nil { // an earlier try that was killed
