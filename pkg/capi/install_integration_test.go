@@ -228,8 +228,8 @@ func TestInstallSurvivesKills(t *testing.T) {
 	}
 }
 
-// TestInstallSurvivesAKillAtEachWrite kills installations before and after each of their writes: the n-th one comes n writes further than the
-// first. The last one has nothing left to do, and once more it writes nothing.
+// TestInstallSurvivesAKillAtEachWrite kills installations before and after each of their writes: the n-th one comes n writes further than
+// the first. The last one has nothing left to do, and once more it writes nothing.
 func TestInstallSurvivesAKillAtEachWrite(t *testing.T) {
 	c, kubeconfig := kubetest.Start(t)
 	m, source := managementOf(t, c, newRepository(t))
