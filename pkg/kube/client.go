@@ -299,6 +299,19 @@ func (c *Client) Unanswered(err error) bool {
 	return (IsLost(err) || IsUnreachable(err)) && c.asked(err)
 }
 
+// Answered tells whether err is the answer of an API server, such as a refused login: then the server is not gone, whatever else is wrong.
+// Errors of other packages tell so by a method Answered.
+func Answered(err error) bool {
+	if _, is := errors.AsType[*apierrors.StatusError](err); is {
+		return true
+	}
+	answer, is := errors.AsType[interface {
+		error
+		Answered() bool
+	}](err)
+	return is && answer.Answered()
+}
+
 // asked tells whether err is about a request to this client's API server.
 func (c *Client) asked(err error) bool {
 	request, ok := errors.AsType[*url.Error](err)

@@ -144,6 +144,9 @@ func (p *Move) reach(
 		return nil, err
 	}
 	if _, err := target.client.ServerVersion(ctx); err != nil {
+		if kube.Answered(err) { // it is not gone, and its own hint says what to do
+			return nil, diag.Wrap("reach the API server of "+way.Name, err, diag.Hint(err))
+		}
 		hint := "this machine must be able to reach it"
 		if p.Under != nil && !p.Gone {
 			hint += "; if it is gone for good: `fleetctl pivot --abort --without-target`"

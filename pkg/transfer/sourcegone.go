@@ -78,6 +78,9 @@ func (t *transfer) reachSource(ctx context.Context) (*kube.Client, error) {
 // withoutTarget returns err, the error about a target that does not answer. If a transfer of the cluster to it is under way, the hint says
 // how to go on.
 func (t *transfer) withoutTarget(ctx context.Context, err error) error {
+	if kube.Answered(err) { // it is not gone, and its own hint says what to do
+		return err
+	}
 	if !t.opts.Abort {
 		client, unreachable := t.from.target.Client(ctx)
 		if unreachable != nil {

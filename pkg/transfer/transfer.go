@@ -184,7 +184,7 @@ func (t *transfer) look(ctx context.Context) error {
 	t.from.client, err = t.from.target.Client(ctx)
 	if err != nil {
 		if there == nil || !there.IsTransferOf(t.name) || !there.Phase.Committed() {
-			if there.Active() {
+			if there.Active() && !kube.Answered(err) {
 				err = diag.Wrap("", err, "run the same command again when it answers; if "+t.from.target.Name+" is gone for good: `fleetctl cluster "+
 					"transfer "+t.name+" --to "+t.to.target.Name+" --abort --source-is-gone`")
 			}

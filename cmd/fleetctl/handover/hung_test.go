@@ -143,3 +143,33 @@ func TestTransferTellsTheWayOn(t *testing.T) {
 	}
 	arrived(t, w, f, "after both were silent")
 }
+
+// TestTokenExpires lets a token expire in the middle of a transfer, on either side. The transfer ends at once with an error, nothing is
+// lost, and with a new token the same command goes on. Until then, no hint calls the side gone.
+func TestTokenExpires(t *testing.T) {
+	ctx := t.Context()
+	w := newReleased(ctx, t)
+	for _, side := range []string{"source", "target"} {
+		machine := w.restore(ctx, t, w.beginning)
+		f := w.followed(ctx, t)
+		r := &run{}
+		r.expired = func(asked string) bool { return asked == side && r.count() >= 12 }
+		o := w.execute(ctx, t, f.command(t, false), transferCommand, machine, r)
+		if o.code == 0 || o.took > endsWithin || !strings.Contains(o.output, "hand it over: ") {
+			t.Errorf("the token of the %s expires: exit %d after %s\n%s", side, o.code, o.took, o.output)
+		}
+		if lost := neither(ctx, t, w); len(lost) > 0 {
+			t.Errorf("lost: %v", lost)
+		}
+		again := w.execute(ctx, t, f.command(t, false), transferCommand, machine,
+			&run{expired: func(asked string) bool { return asked == side }})
+		if again.code == 0 || !strings.Contains(again.output, "credentials have not expired") ||
+			strings.Contains(again.output, "gone for good") {
+			t.Errorf("the token of the %s has expired: exit %d\n%s", side, again.code, again.output)
+		}
+		if o := w.execute(ctx, t, f.command(t, false), transferCommand, machine, &run{}); o.code != 0 {
+			t.Fatalf("the %s has a new token: exit %d\n%s", side, o.code, o.output)
+		}
+		arrived(t, w, f, "after the token of the "+side+" had expired")
+	}
+}
