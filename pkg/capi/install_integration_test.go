@@ -228,6 +228,48 @@ func TestInstallSurvivesKills(t *testing.T) {
 	}
 }
 
+// TestInstallSurvivesAKillAtEachWrite kills installations before and after each of their writes: the n-th one comes n writes further than
+// the first. The last one has nothing left to do, and once more it writes nothing.
+func TestInstallSurvivesAKillAtEachWrite(t *testing.T) {
+	c, kubeconfig := kubetest.Start(t)
+	m, source := managementOf(t, c, newRepository(t))
+	providers := resolve(t, source, allProviders)
+	cut := kubetest.NewCut(t, kubeconfig)
+	install := func(n int, applied bool) (ended bool) {
+		t.Helper()
+		ctx, client := cut.Begin(t.Context(), t, n, applied)
+		killed, err := New(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = killed.Install(ctx, source, InstallOptions{Providers: providers})
+		if _, ended = cut.Writes(); ended == (err == nil) {
+			t.Fatalf("write %d, applied %t: ended %t: %v", n, applied, ended, err)
+		}
+		return ended
+	}
+	kills := 0
+	for n := 1; install(n, false) && install(n, true); n++ {
+		kills = n
+	}
+	if install(0, false); kills == 0 {
+		t.Error("nothing was killed")
+	}
+	if n, _ := cut.Writes(); n != 0 {
+		t.Errorf("once more, it writes %d times", n)
+	}
+	t.Logf("killed at %d writes", kills)
+	installed, err := m.Installed(t.Context())
+	if err != nil || len(installed) != 4 {
+		t.Fatalf("installed %v, %v", installed, err)
+	}
+	for _, p := range installed {
+		if !p.Ready {
+			t.Errorf("%s is not ready: %s", p.Provider, p.Reason)
+		}
+	}
+}
+
 // TestInstallKeepsForeignCertManager installs providers beside a cert-manager that somebody else manages.
 func TestInstallKeepsForeignCertManager(t *testing.T) {
 	m, c, source := newManagement(t)

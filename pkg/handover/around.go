@@ -73,7 +73,10 @@ func BeingFenced(name string, j *Journal) error {
 // FenceAround fences the target, so that only the other tool can write the objects that providers act on. It stops the
 // providers and Flux, and the API server denies all other writes. FenceAround continues an earlier run that was
 // interrupted. If the fence exists already, it changes nothing.
-func FenceAround(ctx context.Context, o AroundOptions) (*Report, error) {
+func FenceAround(ctx context.Context, o AroundOptions) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r, err := openAround(ctx, o)
 	if err != nil {
 		return nil, err
@@ -251,7 +254,10 @@ func (r *run) arrived(ctx context.Context) (*Arrival, *capi.Graph, error) {
 // TakeIn makes the target the owner of the objects that the other tool has created. It closes the fence for the other
 // tool too, repairs the objects, takes the work over in one write, and starts the providers and Flux. TakeIn continues
 // an earlier run that was interrupted.
-func TakeIn(ctx context.Context, o AroundOptions) (*Report, error) {
+func TakeIn(ctx context.Context, o AroundOptions) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r, err := openAround(ctx, o)
 	if err != nil {
 		return nil, err

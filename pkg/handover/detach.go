@@ -15,7 +15,10 @@ import (
 // and no management cluster manages them any more. Detach fences the source and removes the objects, as a hand-over
 // does. If the source's journal names an interrupted Detach of these Clusters, Detach continues it. Objects that other
 // Clusters of the source use too stay at the source.
-func Detach(ctx context.Context, o Options) (*Report, error) {
+func Detach(ctx context.Context, o Options) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Source)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	if len(o.Select) == 0 {
 		return nil, diag.Usage("name a cluster", "nothing is selected")
 	}

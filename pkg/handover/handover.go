@@ -64,14 +64,20 @@ type Progress struct {
 	Detail string
 	// Done of Total objects. Both are 0 where nothing is counted.
 	Done, Total int
+	// Silent names the side that has not answered for a while; "" if both answer.
+	Silent string
 }
 
 // String is one line of progress, with counts if something is counted.
 func (p Progress) String() string {
-	if p.Total == 0 {
-		return p.Detail
+	text := p.Detail
+	if p.Total != 0 {
+		text = fmt.Sprintf("%s: %d of %d", p.Detail, p.Done, p.Total)
 	}
-	return fmt.Sprintf("%s: %d of %d", p.Detail, p.Done, p.Total)
+	if p.Silent != "" { // comes first, because a terminal shows no more than the beginning of a line
+		return fmt.Sprintf("%s (%s); wait, or interrupt this and run the same command later", p.Silent, text)
+	}
+	return text
 }
 
 // Report tells what a hand-over has done.
@@ -93,7 +99,10 @@ type Report struct {
 // Run hands the work over. If the journals of both sides name a hand-over, Run continues it, also if another machine
 // began it. Otherwise Run begins one. Run returns a nil error only once everything is done: the target's controllers
 // run, and the source has nothing left of the hand-over.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o Options) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Source, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r, err := open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -119,7 +128,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // Abort undoes a hand-over that is not committed. The source is then as it was before, and the target has none of the
 // copies. After the commit Abort returns an error, and only Run can continue.
-func Abort(ctx context.Context, o Options) (*Report, error) {
+func Abort(ctx context.Context, o Options) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Source, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r, err := open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -130,7 +142,10 @@ func Abort(ctx context.Context, o Options) (*Report, error) {
 // AbortAlone is Abort for a target that cannot be reached. The source is then as it was before. AbortAlone returns an
 // error if the source's journal says that the target may have taken over. The copies stay at the target, where no
 // controller acts on them. Once the target can be reached again, Abort removes them.
-func AbortAlone(ctx context.Context, o Options) (*Report, error) {
+func AbortAlone(ctx context.Context, o Options) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Source)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r, err := openSource(ctx, o)
 	if err != nil {
 		return nil, err

@@ -49,9 +49,11 @@ func (o RestoreOptions) hand() Options {
 // gone. Restore creates the copies behind a fence at the target, compares them with the snapshot, and then takes the
 // work over in one write. If the target's journal names an interrupted restore, Restore continues it. The caller has to
 // know that the source is really gone, because Restore cannot fence it.
-func Restore(ctx context.Context, o RestoreOptions) (*Report, error) {
+func Restore(ctx context.Context, o RestoreOptions) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r := newRun(o.hand())
-	var err error
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err
 	}
@@ -89,6 +91,9 @@ func Rehearse(ctx context.Context, o RestoreOptions) (*Report, error) {
 }
 
 func (r *run) rehearse(ctx context.Context, o RestoreOptions) (report *Report, err error) {
+	ctx, tell, named := attend(ctx, r.Progress, o.Target)
+	r.Progress = tell
+	defer func() { err = named(err) }()
 	r.tries = true
 	if r.target, err = openSide(ctx, o.Target); err != nil {
 		return nil, err

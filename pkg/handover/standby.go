@@ -76,6 +76,9 @@ type StandbyOptions struct {
 // earlier run that was interrupted. changed tells whether it changed anything. A standby of another management cluster
 // becomes a standby of o.Of, because another standby may have taken over from the former one.
 func MakeStandby(ctx context.Context, o StandbyOptions) (changed bool, err error) {
+	ctx, tell, named := attend(ctx, o.Progress, o.Target)
+	o.Progress = tell
+	defer func() { err = named(err) }()
 	r := newRun(Options{Fleet: o.Fleet, Target: o.Target, Drain: o.Drain, Progress: o.Progress})
 	if r.target, err = lookAtSide(ctx, o.Target); err != nil {
 		return false, err
@@ -343,7 +346,13 @@ func LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
 	if err != nil || !j.IsStandby() {
 		return nil, err
 	}
+	return j.LookAtStandby(ctx, target)
+}
+
+// LookAtStandby is LookAtStandby of the standby whose journal is j.
+func (j *Journal) LookAtStandby(ctx context.Context, target Side) (*Resting, error) {
 	s := &side{Side: target, journal: j}
+	var err error
 	if s.manager, err = capi.New(target.Client); err != nil {
 		return nil, err
 	}

@@ -290,14 +290,49 @@ func IsLost(err error) bool {
 
 // Lost tells whether err means that this client's API server no longer answers. It is false for errors about another server.
 func (c *Client) Lost(err error) bool {
+	return IsLost(err) && c.asked(err)
+}
+
+// Unanswered tells whether err means that this client's API server did not answer: it cannot be reached, the connection broke, or it took
+// too long. It is false for errors about another server.
+func (c *Client) Unanswered(err error) bool {
+	return (IsLost(err) || IsUnreachable(err)) && c.asked(err)
+}
+
+// Answered tells whether err is the answer of an API server, such as a refused login: then the server is not gone, whatever else is wrong.
+// Errors of other packages tell so by a method Answered.
+func Answered(err error) bool {
+	if _, is := errors.AsType[*apierrors.StatusError](err); is {
+		return true
+	}
+	answer, is := errors.AsType[interface {
+		error
+		Answered() bool
+	}](err)
+	return is && answer.Answered()
+}
+
+// asked tells whether err is about a request to this client's API server.
+func (c *Client) asked(err error) bool {
 	request, ok := errors.AsType[*url.Error](err)
-	if !ok || !IsLost(err) {
+	if !ok {
 		return false
 	}
 	asked, err := url.Parse(request.URL)
 	if err != nil {
 		return false
 	}
-	ours, err := url.Parse(c.config.Host)
-	return err == nil && asked.Host == ours.Host
+	return err == nil && asked.Host == c.hostAndPort()
+}
+
+// Awaits tells whether what, the text of progress.Waits, is about this client's API server.
+func (c *Client) Awaits(what string) bool { return strings.HasSuffix(what, "://"+c.hostAndPort()) }
+
+// hostAndPort returns the host of the API server with its port, as the URLs of requests have it.
+func (c *Client) hostAndPort() string {
+	ours, _, err := rest.DefaultServerUrlFor(c.config)
+	if err != nil {
+		return ""
+	}
+	return ours.Host
 }

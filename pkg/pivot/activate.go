@@ -269,6 +269,21 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 	return o
 }
 
+// takeOverOptions returns the options of a hand-over from a management cluster that lives.
+func (a *activation) takeOverOptions(
+	client *kube.Client, commit *following.Pushed, m *resolve.Manifests, detail func(string),
+) handover.Options {
+	o := a.handOptions(client, detail)
+	o.Attach = commit.TakeUp
+	o.Check = func(ctx context.Context, at *kube.Client) error {
+		if err := a.tries(commit.View(m.Flux))(ctx, at); err != nil {
+			return err
+		}
+		return a.markHistory(ctx, commit) // somebody may have taken a snapshot before the journal forbade it
+	}
+	return o
+}
+
 // steps returns the steps of init, with a step that gives the standby the work before Flux is connected, and with last steps that change
 // the fleet repo. Until the last step is done, the same command continues an interrupted run.
 func (a *activation) steps() []steps.Step {
@@ -304,15 +319,7 @@ func (a *activation) takeOver(
 		return nil, err
 	}
 	if a.handsOver() {
-		o := a.handOptions(client, detail)
-		o.Attach = commit.TakeUp
-		o.Check = func(ctx context.Context, at *kube.Client) error {
-			if err := a.tries(commit.View(m.Flux))(ctx, at); err != nil {
-				return err
-			}
-			return a.markHistory(ctx, commit) // somebody may have taken a snapshot before the journal forbade it
-		}
-		report, err = handover.Run(ctx, o)
+		report, err = handover.Run(ctx, a.takeOverOptions(client, commit, m, detail))
 	} else {
 		o := a.options(client, commit.TakeUp, detail)
 		o.Check = a.tries(commit.View(m.Flux))

@@ -144,6 +144,9 @@ func (p *Move) reach(
 		return nil, err
 	}
 	if _, err := target.client.ServerVersion(ctx); err != nil {
+		if kube.Answered(err) { // it is not gone, and its own hint says what to do
+			return nil, diag.Wrap("reach the API server of "+way.Name, err, diag.Hint(err))
+		}
 		hint := "this machine must be able to reach it"
 		if p.Under != nil && !p.Gone {
 			hint += "; if it is gone for good: `fleetctl pivot --abort --without-target`"
@@ -244,6 +247,13 @@ func (p *Move) handOver(
 			return nil, err
 		}
 	}
+	report, err := handover.Run(ctx, p.handOptions(source, target, commit, detail))
+	warn(p.session, report)
+	return report, err
+}
+
+// handOptions returns the options of the hand-over, which notes before its commit that the target has the work.
+func (p *Move) handOptions(source *kube.Client, target *Target, commit *following.Pushed, detail func(string)) handover.Options {
 	o := handover.Options{
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
@@ -258,9 +268,7 @@ func (p *Move) handOver(
 	if !p.Gone {
 		o.Source.Client = source
 	}
-	report, err := handover.Run(ctx, o)
-	warn(p.session, report)
-	return report, err
+	return o
 }
 
 // warn prints the warnings of the hand-over.

@@ -134,23 +134,36 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{},
 		Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
-	if opened, err := d.open(ctx, place); err != nil || !opened {
-		return d.result, err
+	if err := d.refresh(ctx, client, place); err != nil {
+		return nil, err
+	}
+	return d.result, nil
+}
+
+// refresh tries the snapshot of the place on the standby, and writes the result into the standby's journal.
+func (d *drill) refresh(ctx context.Context, client *kube.Client, place snapshot.Place) error {
+	s := d.session
+	opened, err := d.open(ctx, place)
+	if err != nil {
+		return err
+	}
+	if !opened {
+		return d.seeUnopened(ctx, client)
 	}
 	if d.snap.HandedOver != "" {
-		return nil, refuseHandedOverSince(s.StandbyOf, d.snap)
+		return refuseHandedOverSince(s.StandbyOf, d.snap)
 	}
 	if err := d.read(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if _, trouble, err := flux.NewSystem(client).Fetched(ctx); err != nil || trouble != "" {
 		d.find(diag.SeverityError, "the standby does not fetch the fleet repo: "+cmp.Or(trouble, fmt.Sprint(err)),
 			"run `fleetctl init --management "+s.Mgmt.Name+"`, which connects it to the fleet repo")
 	}
 	if err := d.tryOn(ctx, client); err != nil {
-		return nil, err
+		return err
 	}
-	return d.result, handover.See(ctx, s.Side(client), d.seen())
+	return handover.See(ctx, s.Side(client), d.seen())
 }
 
 // tryOn restores the snapshot into the standby, and undoes the restore.
@@ -177,22 +190,47 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
+// seeUnopened writes into the standby's journal that the snapshot cannot be opened: the standby could not take over now, whatever an
+// earlier try found. The journal keeps naming the snapshot of that try, so that an activation still refuses older ones.
+func (d *drill) seeUnopened(ctx context.Context, client *kube.Client) error {
+	side := d.session.Side(client)
+	if err := handover.AbortTry(ctx, side); err != nil { // an earlier try that was killed
+		return err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return err
+	}
+	seen := &handover.Seen{Clusters: []string{}}
+	if journal.IsStandby() && journal.Standby.Seen != nil {
+		*seen = *journal.Standby.Seen
+	}
+	seen.At, seen.Works, seen.Problems = time.Now().UTC().Truncate(time.Second), false, d.problems()
+	return handover.See(ctx, side, seen)
+}
+
 // seen returns the result of the try, as the standby's journal keeps it.
 func (d *drill) seen() *handover.Seen {
 	seen := &handover.Seen{
-		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{},
+		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: d.problems(),
 		Clusters: d.snap.Clusters,
 	}
 	for _, n := range d.result.Restored {
 		seen.Objects += n
 	}
+	return seen
+}
+
+// problems returns the findings that keep the standby from taking over, as the journal keeps them.
+func (d *drill) problems() []string {
 	const most = 20 // the result has to fit into the Secret of the journal
+	problems := []string{}
 	for _, f := range d.result.Findings {
-		if f.Severity == diag.SeverityError && len(seen.Problems) < most {
-			seen.Problems = append(seen.Problems, f.Summary)
+		if f.Severity == diag.SeverityError && len(problems) < most {
+			problems = append(problems, f.Summary)
 		}
 	}
-	return seen
+	return problems
 }
 
 // restoreOptions returns the options of a restore of this snapshot.

@@ -45,7 +45,7 @@ func twoOwners(reports []*Report) []TwoOwners {
 	owners, machines := map[identity][]string{}, map[identity]map[string]int{}
 	for _, r := range reports {
 		for _, w := range r.Clusters {
-			if w.Endpoint == "" || w.Paused {
+			if w.Endpoint == "" || w.Paused || w.CopyOf != "" {
 				continue
 			}
 			id := identity{w.Namespace + "/" + w.Name, w.Endpoint}
@@ -83,6 +83,32 @@ func (t TwoOwners) hint() string {
 	return "take it from the wrong owner, which deletes nothing: " + strings.Join(commands, " or ")
 }
 
+// facts tells in a few words what a management cluster does. Copies that a hand-over makes or removes are no clusters of it.
+func (r *Report) facts() string {
+	switch {
+	case r.Standby != nil:
+		return r.Cluster.State + ", " + r.Standby.line(r.Time)
+	case r.Cluster.State != stateRunning:
+		return r.Cluster.State
+	case !r.knows(partClusters):
+		return r.Cluster.State + ", its workload clusters are not known"
+	}
+	available, copies := 0, 0
+	for _, c := range r.Clusters {
+		switch {
+		case c.CopyOf != "":
+			copies++
+		case c.Ready:
+			available++
+		}
+	}
+	text := fmt.Sprintf("%s, %d of %s ready", r.Cluster.State, available, plain.Count(len(r.Clusters)-copies, "workload cluster"))
+	if copies > 0 {
+		text += ", " + plain.Count(copies, "copy") + " of a hand-over under way"
+	}
+	return text
+}
+
 // AllView writes a line for each management cluster, then what is wrong with any of them.
 func AllView(w io.Writer, all *All, style Style) error {
 	var b strings.Builder
@@ -94,23 +120,7 @@ func AllView(w io.Writer, all *All, style Style) error {
 		})
 	}
 	for _, r := range all.ManagementClusters {
-		available := 0
-		for _, c := range r.Clusters {
-			if c.Ready {
-				available++
-			}
-		}
-		facts := r.Cluster.State
-		if r.Cluster.State == stateRunning {
-			facts = fmt.Sprintf("%s, %d of %s ready", r.Cluster.State, available, plain.Count(len(r.Clusters), "workload cluster"))
-			if !r.knows(partClusters) {
-				facts = r.Cluster.State + ", its workload clusters are not known"
-			}
-		}
-		if r.Standby != nil {
-			facts = r.Cluster.State + ", " + r.Standby.line(r.Time)
-		}
-		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(facts), "", style) + "\n")
+		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(r.facts()), "", style) + "\n")
 		for _, p := range r.Problems {
 			p.Object = r.Cluster.Name + ": " + p.Object
 			wrong = append(wrong, p)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -112,6 +113,51 @@ func TestShoutsAtAnotherCluster(t *testing.T) {
 		said := slices.ContainsFunc(c.report.Problems, func(p Problem) bool { return p.Object+": "+p.Reason == test.want })
 		if test.want != "" && (!said || c.report.Ready) || test.want == "" && strings.Contains(fmt.Sprint(c.report.Problems), "place") {
 			t.Errorf("%s: ready %t, %+v", name, c.report.Ready, c.report.Problems)
+		}
+	}
+}
+
+// TestCopiesAreNotCounted looks at both sides of a hand-over. The side without the clusters has copies, which are not its own.
+func TestCopiesAreNotCounted(t *testing.T) {
+	journal := handover.Journal{
+		Phase: handover.PhaseCopied, Clusters: []string{"shop/shop"}, Select: []string{"shop/shop"},
+		Source: handover.Party{Name: "first"}, Target: handover.Party{Name: "second"},
+	}
+	for name, test := range map[string]struct {
+		role   handover.Role
+		phase  handover.Phase
+		facts  string
+		copyOf string
+	}{
+		"the source, before the commit": {handover.RoleSource, handover.PhaseCopied, "running, 2 of 2 workload clusters ready", ""},
+		"the target, before the commit": {
+			handover.RoleTarget, handover.PhaseCopied, "running, 1 of 1 workload cluster ready, 1 copy of a hand-over under way", "first",
+		},
+		"the source, after the commit": {
+			handover.RoleSource, handover.PhaseCommitted, "running, 1 of 1 workload cluster ready, 1 copy of a hand-over under way", "second",
+		},
+		"the target, after the commit": {handover.RoleTarget, handover.PhaseCommitted, "running, 2 of 2 workload clusters ready", ""},
+	} {
+		own := shop("10.0.0.2:6443", false)
+		own.Name = "own"
+		j := journal
+		j.Role, j.Phase = test.role, test.phase
+		c := &collector{report: managing("this", shop("10.0.0.1:6443", false), own), journal: &j}
+		c.judgeCopies()
+		if got := c.report.facts(); got != test.facts {
+			t.Errorf("%s: %s, not %s", name, got, test.facts)
+		}
+		if of := c.report.Clusters[0].CopyOf; of != test.copyOf {
+			t.Errorf("%s: a copy of %q", name, of)
+		}
+		var out strings.Builder
+		err := Tree(&out, c.report, Style{})
+		if err != nil || strings.Contains(out.String(), "a copy: "+test.copyOf+" has") != (test.copyOf != "") {
+			t.Errorf("%s: %v, it shows\n%s", name, err, out.String())
+		}
+		acts := managing("another", shop("10.0.0.1:6443", false))
+		if two := len(Join([]*Report{c.report, acts}).TwoOwners); (two > 0) != (test.copyOf == "") {
+			t.Errorf("%s: %d clusters with two owners", name, two)
 		}
 	}
 }

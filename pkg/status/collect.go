@@ -14,8 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -43,7 +45,7 @@ func Collect(ctx context.Context, from Sources) *Report {
 	}}
 	parts := []func(context.Context){c.git}
 	if from.Client != nil {
-		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.standby, c.handOver, c.place)
+		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.handOver, c.place)
 	}
 	var all sync.WaitGroup
 	for _, part := range parts {
@@ -63,13 +65,15 @@ type collector struct {
 	replaced *Problem
 	// underWay is what to say of a hand-over that is not finished; nil if there is none.
 	underWay error
+	// journal is that of the hand-over that is not finished; nil if there is none.
+	journal *handover.Journal
 }
 
 // missing records a source that could not be read.
 func (c *collector) missing(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failed = append(c.failed, Problem{Object: what, Reason: reason(err)})
+	c.failed = append(c.failed, Problem{Object: what, Reason: reason(err), Hint: diag.Hint(err)})
 }
 
 // reason is the text of an error without the local port of a broken connection, which differs each time.
@@ -83,7 +87,7 @@ func reason(err error) string {
 
 // inOrder sorts the sources that could not be read into the order of the tree.
 func inOrder(failed []Problem) []Problem {
-	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partStandby, partPlace}
+	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partJournal, partStandby, partPlace}
 	place := func(p Problem) int {
 		return slices.IndexFunc(order, func(name string) bool { return strings.HasPrefix(p.Object, name) })
 	}

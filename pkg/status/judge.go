@@ -30,9 +30,10 @@ func (c *collector) judge() {
 		r.blame(cmp.Or(p.Object, "management cluster "+r.Cluster.Name), p.Reason, p.Hint)
 	}
 	for _, p := range inOrder(c.failed) {
-		r.blame(p.Object, p.Reason, "")
+		r.blame(p.Object, p.Reason, p.Hint)
 	}
 	c.judgeHandOver()
+	c.judgeCopies()
 	if r.Standby != nil {
 		c.atRest()
 		c.judgeInstalled()
@@ -51,7 +52,9 @@ func (c *collector) judge() {
 	}
 	c.judgeBehind()
 	for i := range r.Clusters {
-		r.blameCluster(&r.Clusters[i])
+		if r.Clusters[i].CopyOf == "" { // no controller acts on a copy, so its conditions are those of the original
+			r.blameCluster(&r.Clusters[i])
+		}
 	}
 	c.judgeOwners()
 }

@@ -103,6 +103,8 @@ type Fleet struct {
 	Elsewhere bool `json:"elsewhere,omitempty"`
 	// TwoOwners: the management cluster that was asked acts on the cluster, although the owner is another one.
 	TwoOwners bool `json:"twoOwners,omitempty"`
+	// CopyOf is the management cluster that has the cluster, if this one holds only a copy in the middle of a hand-over.
+	CopyOf string `json:"copyOf,omitempty"`
 	// Endpoint of its API server.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Troubles from the cluster's conditions, one for each cause.

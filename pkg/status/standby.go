@@ -32,19 +32,19 @@ type Standby struct {
 
 const partStandby = "standby"
 
-// standby reads the state of a standby, if the management cluster is one.
-func (c *collector) standby(ctx context.Context) {
-	resting, err := handover.LookAtStandby(ctx, handover.Side{Name: c.report.Cluster.Name, Client: c.from.Client})
+// standby reads the state of the standby whose journal is j.
+func (c *collector) standby(ctx context.Context, j *handover.Journal) {
+	resting, err := j.LookAtStandby(ctx, handover.Side{Name: c.report.Cluster.Name, Client: c.from.Client})
 	if err != nil {
 		c.missing(partStandby, err)
 		return
 	}
-	if resting == nil {
-		return
-	}
 	s := &Standby{Of: resting.Of, Fenced: resting.Fenced, Problems: []string{}, running: resting.Running}
 	if seen := resting.Seen; seen != nil {
-		s.Snapshot, s.Taken, s.Tried, s.Works = seen.Snapshot, &seen.Taken, &seen.At, seen.Works
+		if seen.Snapshot != "" { // else the only one that was there could not be opened
+			s.Snapshot, s.Taken, s.Tried = seen.Snapshot, &seen.Taken, &seen.At
+		}
+		s.Works = seen.Works
 		s.Problems = append(s.Problems, seen.Problems...)
 	}
 	if s.Fetched, s.trouble, err = flux.NewSystem(c.from.Client).Fetched(ctx); err != nil {
@@ -69,7 +69,7 @@ func (c *collector) judgeStandby() {
 			"`fleetctl init --management "+r.Cluster.Name+"` gives it the address and credentials")
 	}
 	refresh := "`fleetctl standby refresh " + r.Cluster.Name + "` tries the last one"
-	if s.Snapshot == "" {
+	if s.Snapshot == "" && len(s.Problems) == 0 {
 		r.blame(what, "no snapshot of "+s.Of+" was tried on it yet", refresh)
 	}
 	for _, problem := range s.Problems {

@@ -62,3 +62,29 @@ func TestNoHintToResumeInAHandOver(t *testing.T) {
 		t.Errorf("suspended in Git: %q", hint)
 	}
 }
+
+// A journal that cannot be read is told as what it is, with the way out, at a management cluster that is no standby.
+func TestDamagedJournalIsNoStandby(t *testing.T) {
+	client, _ := kubetest.Start(t)
+	if err := client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: handover.JournalKey.Namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	journal := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
+		Data:       map[string][]byte{"journal": []byte("garbage")},
+	}
+	if err := client.Create(t.Context(), journal); err != nil {
+		t.Fatal(err)
+	}
+	r := Collect(t.Context(), Sources{Cluster: Cluster{Name: "mgmt", State: "running"}, Client: client})
+	var about []Problem
+	for _, p := range r.Problems {
+		if strings.Contains(p.Reason, "read the journal of the hand-over") {
+			about = append(about, p)
+		}
+	}
+	if len(about) != 1 || about[0].Object != "journal of hand-overs" ||
+		!strings.Contains(about[0].Hint, "`kubectl delete secret fleetctl-handover") {
+		t.Errorf("it says %+v", about)
+	}
+}

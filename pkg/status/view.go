@@ -204,6 +204,9 @@ func clustersNode(r *Report, style Style) node {
 		if c.Paused {
 			facts = append(facts, "paused")
 		}
+		if c.CopyOf != "" {
+			facts = append(facts, "a copy: "+c.CopyOf+" has the cluster")
+		}
 		if c.Elsewhere {
 			facts = append(facts, "owner "+c.Owner)
 		}

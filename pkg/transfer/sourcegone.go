@@ -74,3 +74,23 @@ func (t *transfer) reachSource(ctx context.Context) (*kube.Client, error) {
 	}
 	return client, err
 }
+
+// withoutTarget returns err, the error about a target that does not answer. If a transfer of the cluster to it is under way, the hint says
+// how to go on.
+func (t *transfer) withoutTarget(ctx context.Context, err error) error {
+	if kube.Answered(err) { // it is not gone, and its own hint says what to do
+		return err
+	}
+	if !t.opts.Abort {
+		client, unreachable := t.from.target.Client(ctx)
+		if unreachable != nil {
+			return err
+		}
+		j, unread := handover.ReadJournal(ctx, client)
+		if unread != nil || !j.Active() || !j.IsTransferOf(t.name) || j.Phase.Committed() {
+			return err
+		}
+	}
+	return diag.Wrap("", err, "run the same command again when it answers; if "+t.to.target.Name+" is gone for good: `fleetctl cluster "+
+		"transfer "+t.name+" --abort --without-target`")
+}

@@ -175,10 +175,7 @@ func (t *transfer) lock() (func(), error) {
 func (t *transfer) look(ctx context.Context) error {
 	var err error
 	if t.to.client, err = t.to.target.Client(ctx); err != nil {
-		if t.opts.Abort {
-			err = diag.Wrap("", err, "if "+t.to.target.Name+" is gone for good: `fleetctl cluster transfer "+t.name+" --abort --without-target`")
-		}
-		return err
+		return t.withoutTarget(ctx, err)
 	}
 	there, err := handover.ReadJournal(ctx, t.to.client)
 	if err != nil {
@@ -187,9 +184,9 @@ func (t *transfer) look(ctx context.Context) error {
 	t.from.client, err = t.from.target.Client(ctx)
 	if err != nil {
 		if there == nil || !there.IsTransferOf(t.name) || !there.Phase.Committed() {
-			if there.Active() {
-				err = diag.Wrap("", err, "if "+t.from.target.Name+" is gone for good: `fleetctl cluster transfer "+t.name+" --to "+t.to.target.Name+
-					" --abort --source-is-gone`")
+			if there.Active() && !kube.Answered(err) {
+				err = diag.Wrap("", err, "run the same command again when it answers; if "+t.from.target.Name+" is gone for good: `fleetctl cluster "+
+					"transfer "+t.name+" --to "+t.to.target.Name+" --abort --source-is-gone`")
 			}
 			return err
 		}

@@ -116,6 +116,10 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if current.away != nil && current.away(p.side.name) {
 		panic(http.ErrAbortHandler)
 	}
+	if current.expired != nil && current.expired(p.side.name) {
+		answer(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)
+		return
+	}
 	p.serve(w, r, current, isWrite(r))
 }
 

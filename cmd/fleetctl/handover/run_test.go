@@ -44,6 +44,9 @@ type run struct {
 	full  func()                 // the disk of the program's machine takes nothing more from now on
 	away  func(side string) bool // whether a side answers nothing now; nil: never
 
+	// expired tells whether a side takes the program's token no longer; nil: never.
+	expired func(side string) bool
+
 	mu     sync.Mutex
 	writes []write
 	dead   bool

@@ -81,6 +81,9 @@ func (e *NotReadyError) Error() string {
 	return fmt.Sprintf("the API server answers %s (%s)", e.Status, strings.Join(e.Failed, ", "))
 }
 
+// Answered implements the interface of kube.Answered.
+func (*NotReadyError) Answered() bool { return true }
+
 // failedChecks parses lines like "[-]etcd failed: reason withheld" of /readyz.
 func failedChecks(body string) []string {
 	var failed []string
