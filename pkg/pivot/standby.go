@@ -134,8 +134,12 @@ func RefreshStandby(ctx context.Context, deps management.Deps, o DrillOptions) (
 		FormatVersion: "1", Cluster: s.StandbyOf, Standby: s.Mgmt.Name, Place: place.String(), Restored: map[string]int{},
 		Findings: []DrillFinding{}, Elsewhere: []string{},
 	}}
-	if opened, err := d.open(ctx, place); err != nil || !opened {
+	opened, err := d.open(ctx, place)
+	if err != nil {
 		return d.result, err
+	}
+	if !opened {
+		return d.result, d.seeUnopened(ctx, client)
 	}
 	if d.snap.HandedOver != "" {
 		return nil, refuseHandedOverSince(s.StandbyOf, d.snap)
@@ -177,22 +181,46 @@ func (d *drill) tryOn(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
+// seeUnopened writes into the standby's journal that the snapshot could not be opened: otherwise `status` would show that an earlier try
+// worked. The snapshot of the earlier try stays the one that the standby knows, because this one counts for nothing once somebody has
+// moved it out of the place.
+func (d *drill) seeUnopened(ctx context.Context, client *kube.Client) error {
+	side := d.session.Side(client)
+	side.Standby = true
+	if err := handover.AbortTry(ctx, side); err != nil { // an earlier try that was killed
+		return err
+	}
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return err
+	}
+	seen := handover.Seen{Clusters: []string{}}
+	if journal.IsStandby() && journal.Standby.Seen != nil {
+		seen = *journal.Standby.Seen
+	}
+	d.judge(&seen)
+	return handover.See(ctx, side, &seen)
+}
+
 // seen returns the result of the try, as the standby's journal keeps it.
 func (d *drill) seen() *handover.Seen {
-	seen := &handover.Seen{
-		Snapshot: d.snap.ID, Taken: d.snap.Taken, At: time.Now().UTC().Truncate(time.Second), Works: d.result.Works, Problems: []string{},
-		Clusters: d.snap.Clusters,
-	}
+	seen := &handover.Seen{Snapshot: d.snap.ID, Taken: d.snap.Taken, Clusters: d.snap.Clusters}
 	for _, n := range d.result.Restored {
 		seen.Objects += n
 	}
+	d.judge(seen)
+	return seen
+}
+
+// judge writes the time of the try, its outcome and what is wrong into seen.
+func (d *drill) judge(seen *handover.Seen) {
+	seen.At, seen.Works, seen.Problems = time.Now().UTC().Truncate(time.Second), d.result.Works, []string{}
 	const most = 20 // the result has to fit into the Secret of the journal
 	for _, f := range d.result.Findings {
 		if f.Severity == diag.SeverityError && len(seen.Problems) < most {
 			seen.Problems = append(seen.Problems, f.Summary)
 		}
 	}
-	return seen
 }
 
 // restoreOptions returns the options of a restore of this snapshot.

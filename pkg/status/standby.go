@@ -44,7 +44,10 @@ func (c *collector) standby(ctx context.Context) {
 	}
 	s := &Standby{Of: resting.Of, Fenced: resting.Fenced, Problems: []string{}, running: resting.Running}
 	if seen := resting.Seen; seen != nil {
-		s.Snapshot, s.Taken, s.Tried, s.Works = seen.Snapshot, &seen.Taken, &seen.At, seen.Works
+		s.Snapshot, s.Tried, s.Works = seen.Snapshot, &seen.At, seen.Works
+		if seen.Snapshot != "" {
+			s.Taken = &seen.Taken
+		}
 		s.Problems = append(s.Problems, seen.Problems...)
 	}
 	if s.Fetched, s.trouble, err = flux.NewSystem(c.from.Client).Fetched(ctx); err != nil {
@@ -69,7 +72,7 @@ func (c *collector) judgeStandby() {
 			"`fleetctl init --management "+r.Cluster.Name+"` gives it the address and credentials")
 	}
 	refresh := "`fleetctl standby refresh " + r.Cluster.Name + "` tries the last one"
-	if s.Snapshot == "" {
+	if s.Snapshot == "" && len(s.Problems) == 0 {
 		r.blame(what, "no snapshot of "+s.Of+" was tried on it yet", refresh)
 	}
 	for _, problem := range s.Problems {
