@@ -72,7 +72,7 @@ func (s *Shelf) look(ctx context.Context) (*shelved, error) {
 	}
 	for name, e := range found.entries {
 		if e.Mode != filemode.Regular || !shelfName.MatchString(name) {
-			return nil, diag.Errorf("if the branch is for snapshots, remove the file from it; if not, name another branch, as branch:fleetctl-snapshots",
+			return nil, diag.Errorf("if the branch is for snapshots, remove the file from it; if not, name another one: branch:fleetctl-snapshots",
 				"%s is no branch of snapshots: it has the file %.80q", s, name)
 		}
 	}
