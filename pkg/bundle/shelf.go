@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -43,7 +44,7 @@ func (s *Shelf) String() string { return "oci://" + s.repository.Name() }
 
 func (s *Shelf) options(ctx context.Context) []remote.Option { return asking(ctx, s.repository) }
 
-// fail wraps an error of the registry. It adds a hint if the registry's status tells what to do.
+// fail wraps an error of the registry. It adds a hint if the registry does not answer, or if its status tells what to do.
 func (s *Shelf) fail(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -51,6 +52,8 @@ func (s *Shelf) fail(verb string, err error) error {
 	hint := ""
 	refused, ok := errors.AsType[*transport.Error](err)
 	switch {
+	case !ok && notReached(err):
+		hint = "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"
 	case !ok:
 	case isStatus(err, http.StatusUnauthorized, http.StatusForbidden):
 		hint = "log in with docker login or podman login: " + s.repository.RegistryStr()
@@ -60,6 +63,12 @@ func (s *Shelf) fail(verb string, err error) error {
 		hint = "the registry, or a proxy before it, has a problem: run the same command again later"
 	}
 	return diag.Wrap(verb+" "+s.String(), quotable(err), hint)
+}
+
+// notReached tells whether the request got no answer.
+func notReached(err error) bool {
+	_, is := errors.AsType[*url.Error](err)
+	return is
 }
 
 func isStatus(err error, codes ...int) bool {

@@ -72,7 +72,7 @@ func (s *Shelf) look(ctx context.Context) (*shelved, error) {
 	}
 	for name, e := range found.entries {
 		if e.Mode != filemode.Regular || !shelfName.MatchString(name) {
-			return nil, diag.Errorf("choose another branch for snapshots",
+			return nil, diag.Errorf("if the branch is for snapshots, remove the file from it; if not, name another one: branch:fleetctl-snapshots",
 				"%s is no branch of snapshots: it has the file %.80q", s, name)
 		}
 	}
@@ -182,6 +182,10 @@ func (s *Shelf) change(ctx context.Context, message string, edit func(*shelved) 
 		// else was faster.
 		if !before.IsZero() && (errors.Is(err, ErrProtectedBranch) || errors.Is(err, ErrNonFastForward)) {
 			err = s.put(ctx, found, before, added, message, []plumbing.Hash{before})
+		}
+		if errors.Is(err, ErrProtectedBranch) { // the hint of the error itself is about the branch that has the fleet
+			return diag.Wrap("", err, "allow this account to push to the branch "+s.branch+", also by force and with deletions; or keep the "+
+				"snapshots elsewhere: spec.snapshots.to in fleet.yaml, or the flag of this command")
 		}
 		if !errors.Is(err, ErrNonFastForward) {
 			return err

@@ -39,3 +39,25 @@ func TestShelfKeepsWhatItCanRead(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(content), err)
 	}
 }
+
+// What an error about a branch of snapshots advises leaves the fleet's own branch alone.
+func TestShelfAdvisesAboutItsBranch(t *testing.T) {
+	server := gittest.NewSSH(t, gittest.Options{Protected: []string{"locked"}})
+	server.Seed(t, "other", map[string]string{"README.md": "A person's file.\n"})
+	for branch, want := range map[string]struct{ says, hint string }{
+		"locked": {"protected branches", "spec.snapshots.to"},
+		"other":  {`it has the file "README.md"`, "remove the file from it"},
+	} {
+		shelf, err := gitrepo.NewShelf(server.URL, branch, sshAuth(t, server, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = shelf.Write(t.Context(), "a.20261123T120000Z-a", []byte("snapshot"))
+		if err == nil || !strings.Contains(err.Error(), want.says) {
+			t.Errorf("%s: %v", branch, err)
+		}
+		if hint := diag.Hint(err); !strings.Contains(hint, want.hint) || strings.Contains(hint, "spec.git.branch") {
+			t.Errorf("%s: it advises: %s", branch, hint)
+		}
+	}
+}

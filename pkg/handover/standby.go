@@ -36,7 +36,8 @@ type Standby struct {
 // Seen is a snapshot that was tried on a standby.
 type Seen struct {
 	Snapshot string `json:"snapshot"`
-	// Taken is when the snapshot was taken, and At when it was tried.
+	// Taken is when the snapshot was taken, and At when the last try ended. If the last try could not open its snapshot, Snapshot and Taken
+	// are those of the try before it, or empty.
 	Taken time.Time `json:"taken"`
 	At    time.Time `json:"at"`
 	// Works says that the standby could take over with this snapshot. Problems are the reasons why it could not.

@@ -19,6 +19,7 @@ func TestDrillReadsAge(t *testing.T) {
 		{age: -1000 * time.Hour},
 		{max: time.Hour, age: 59 * time.Minute},
 		{max: time.Hour, age: 61 * time.Minute, says: "is 1h1m0s old"},
+		{max: time.Second, age: 12 * time.Second, says: "is 12s old, and may be 1s"},
 		{max: time.Hour, age: -time.Minute},
 		{max: time.Hour, age: -90 * time.Minute, says: "it will be taken in 1h30m0s"},
 	} {

@@ -53,7 +53,7 @@ func (d *drill) readAge(age time.Duration) {
 	switch {
 	case d.opts.MaxAge <= 0:
 	case age > d.opts.MaxAge:
-		d.find(diag.SeverityError, fmt.Sprintf("the snapshot %s is %s old, and may be %s", d.snap.ID, age.Round(time.Minute), d.opts.MaxAge),
+		d.find(diag.SeverityError, fmt.Sprintf("the snapshot %s is %s old, and may be %s", d.snap.ID, age.Round(time.Second), d.opts.MaxAge),
 			"take one now (`fleetctl backup`), and let a timer take the next ones")
 	case -age > d.opts.MaxAge:
 		d.find(diag.SeverityError, fmt.Sprintf("how old the snapshot %s is cannot be told: by the clock of the machine that took it (%s), "+

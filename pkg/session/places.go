@@ -92,7 +92,7 @@ func (s *Session) OpenPlace(given string) (snapshot.Place, error) {
 func (s *Session) Place() (snapshot.Place, error) { return s.OpenPlace("") }
 
 // Snapshots returns the IDs of the snapshots in the place that fleet.yaml declares, oldest first. It returns none if fleet.yaml declares no
-// place.
+// place. If the place does not answer, the error says what the snapshots would have told.
 func (s *Session) Snapshots(ctx context.Context) (snapshot.Place, []string, error) {
 	if s.SnapshotsTo() == "" {
 		return nil, nil, nil
@@ -102,6 +102,14 @@ func (s *Session) Snapshots(ctx context.Context) (snapshot.Place, []string, erro
 		return nil, nil, err
 	}
 	ids, err := place.List(ctx)
+	if err != nil {
+		hint := "make the place reachable and run the same command again, because only its snapshots may tell whether another machine has made " +
+			s.DeclaredAs() + "; if they are elsewhere, name that place: spec.snapshots.to in fleet.yaml"
+		if why := diag.Hint(err); why != "" {
+			hint = why + "; " + hint
+		}
+		err = diag.Wrap("find out whether there are snapshots of "+s.DeclaredAs(), err, hint)
+	}
 	return place, ids, err
 }
 

@@ -6,13 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/bundle/bundletest"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo/gittest"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
@@ -176,5 +182,29 @@ func TestBranchOfSomethingElse(t *testing.T) {
 	}
 	if text := fmt.Sprint(place); strings.Contains(text, server.Token) || !strings.Contains(text, "branch work of") {
 		t.Errorf("it is called %s", text)
+	}
+}
+
+// A place that does not answer is an error that says what its snapshots would have told, and what to do.
+func TestSnapshotsOfASilentPlace(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	file := filepath.Join(t.TempDir(), "snapshots")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for where, hint := range map[string]string{
+		"oci://" + strings.TrimPrefix(closed.URL, "http://") + "/acme/snapshots": "proxy",
+		file: "mounted",
+	} {
+		s := &Session{Fleet: &v1alpha1.Fleet{}, Mgmt: &v1alpha1.ManagementCluster{Name: "mgmt"}}
+		s.Fleet.Spec.Snapshots.To = where
+		_, _, err := s.Snapshots(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "find out whether there are snapshots of mgmt") {
+			t.Errorf("%s: %v", where, err)
+		}
+		if says := diag.Hint(err); !strings.Contains(says, hint) || !strings.Contains(says, "whether another machine has made mgmt") {
+			t.Errorf("%s: it advises: %s", where, says)
+		}
 	}
 }

@@ -66,7 +66,8 @@ func (f *Folder) List(context.Context) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, diag.Wrap("look for snapshots", err, "")
+		return nil, diag.Wrap("look for snapshots in "+f.root, err,
+			"look whether this is the right folder, whether it is mounted, and whether you can read it")
 	}
 	var ids []string
 	for _, e := range entries {

@@ -41,10 +41,10 @@ func (c *collector) standby(ctx context.Context, j *handover.Journal) {
 	}
 	s := &Standby{Of: resting.Of, Fenced: resting.Fenced, Problems: []string{}, running: resting.Running}
 	if seen := resting.Seen; seen != nil {
-		if seen.Snapshot != "" { // else the only one that was there could not be opened
-			s.Snapshot, s.Taken, s.Tried = seen.Snapshot, &seen.Taken, &seen.At
+		s.Snapshot, s.Tried, s.Works = seen.Snapshot, &seen.At, seen.Works
+		if seen.Snapshot != "" {
+			s.Taken = &seen.Taken
 		}
-		s.Works = seen.Works
 		s.Problems = append(s.Problems, seen.Problems...)
 	}
 	if s.Fetched, s.trouble, err = flux.NewSystem(c.from.Client).Fetched(ctx); err != nil {

@@ -86,8 +86,10 @@ func backupView(w io.Writer, r *pivot.BackupResult) error {
 	for _, m := range r.Missing {
 		ui.Fprintf(w, "  %s\n", m)
 	}
-	_, err := ui.Fprintf(w, "  fleetctl restore --from %s --snapshot %s --dry-run    # shows the content\n", r.Place, r.Snapshot)
-	return err
+	for _, next := range r.Next {
+		ui.Fprintf(w, "  %s\n", next)
+	}
+	return nil
 }
 
 func restoreView(w io.Writer, r *pivot.RestoreResult) error {
