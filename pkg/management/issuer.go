@@ -77,8 +77,8 @@ func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error)
 	issuer, err := url.Parse(about.Issuer)
 	if err != nil || issuer.Scheme != "https" || strings.HasSuffix(issuer.Hostname(), ".svc") || strings.Contains(issuer.Hostname(), ".svc.") {
 		return nil, diag.Errorf(
-			"write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl host "+
-				"start`",
+			"write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl "+
+				"init`",
 			"no cloud can read who issues the tokens of management cluster %s: %s", cluster, about.Issuer)
 	}
 	file, ok := strings.CutPrefix(about.JWKSURI, strings.TrimSuffix(about.Issuer, "/")+"/")
