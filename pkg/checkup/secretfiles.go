@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// secretFiles returns the files with secrets that fleet.yaml or a flag names: values of variables, and private keys. They may not be there.
+// secretFiles returns the files with secrets that fleet.yaml, a flag or the environment names: values of variables, tokens, private keys,
+// and the kubeconfig of an existing host. They may not be there.
 func (c *checks) secretFiles() []string {
 	s := c.session
 	var files []string
@@ -21,11 +23,15 @@ func (c *checks) secretFiles() []string {
 			}
 		}
 	}
-	for _, file := range []string{s.Opts.AgeKeyFile, s.Opts.Git.SSHKeyFile} {
-		if file != "" {
-			files = append(files, file)
-		}
+	if v := s.Mgmt.Vault; v.JWTFile != "" {
+		files = append(files, s.InSources(v.JWTFile))
 	}
+	if e := s.Mgmt.Host.Existing; e != nil {
+		files = append(files, e.Kubeconfig)
+	}
+	files = append(files, fleetsecrets.KeyFile(s.Deps, s.Opts.AgeKeyFile), s.Opts.Git.SSHKeyFile)
+	files = append(files, s.Opts.SecretFiles...)
+	files = slices.DeleteFunc(files, func(file string) bool { return file == "" })
 	slices.Sort(files)
 	return slices.Compact(files)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/session"
 )
@@ -17,7 +18,11 @@ import (
 func TestSecretFiles(t *testing.T) {
 	dir := t.TempDir()
 	text := ""
-	c := &checks{session: &session.Session{Opts: session.Options{Dir: dir}, Mgmt: &v1alpha1.ManagementCluster{}}}
+	environment := map[string]string{}
+	c := &checks{session: &session.Session{
+		Opts: session.Options{Dir: dir, SecretFiles: []string{"", ""}}, Mgmt: &v1alpha1.ManagementCluster{},
+		Deps: management.Deps{LookupEnv: func(name string) (string, bool) { return environment[name], environment[name] != "" }},
+	}}
 	if c.hasSecretFiles() {
 		t.Error("there are no files")
 	}
@@ -43,6 +48,45 @@ func TestSecretFiles(t *testing.T) {
 		if got.Status != want || want == preflight.StatusWarn &&
 			!strings.Contains(got.Hint, "`chmod o= '"+filepath.Join(dir, "age key")+"' "+filepath.Join(dir, "gcp.json")+"`") {
 			t.Errorf("%o: %+v", mode, got)
+		}
+	}
+}
+
+// Whatever way a file with a secret is named, its mode is looked at.
+func TestSecretFilesHoweverNamed(t *testing.T) {
+	dir := t.TempDir()
+	for _, folder := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("canary"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, names := range map[string]func(s *session.Session, environment map[string]string){
+		"a flag of a token":    func(s *session.Session, _ map[string]string) { s.Opts.SecretFiles = []string{"", secret} },
+		"Vault's jwtFile":      func(s *session.Session, _ map[string]string) { s.Mgmt.Vault = v1alpha1.Vault{JWTFile: "secret"} },
+		"a key by environment": func(_ *session.Session, environment map[string]string) { environment["SOPS_AGE_KEY_FILE"] = secret },
+		"a private key of SSH": func(s *session.Session, _ map[string]string) { s.Opts.Git.SSHKeyFile = secret },
+		"a kubeconfig of fleet": func(s *session.Session, _ map[string]string) {
+			s.Mgmt.Host.Existing = &v1alpha1.ExistingHost{Kubeconfig: secret}
+		},
+	} {
+		environment := map[string]string{}
+		c := &checks{session: &session.Session{
+			Opts: session.Options{Dir: dir}, Mgmt: &v1alpha1.ManagementCluster{},
+			Deps: management.Deps{LookupEnv: func(name string) (string, bool) { return environment[name], environment[name] != "" }},
+		}}
+		names(c.session, environment)
+		for mode, want := range map[os.FileMode]preflight.Status{0o644: preflight.StatusWarn, 0o640: preflight.StatusOK} {
+			if err := os.Chmod(secret, mode); err != nil {
+				t.Fatal(err)
+			}
+			got := c.checkSecretFiles(t.Context())
+			if !c.hasSecretFiles() || got.Status != want || want == preflight.StatusWarn && !strings.Contains(got.Hint, "`chmod o= "+secret+"`") {
+				t.Errorf("%s, %o: %+v", name, mode, got)
+			}
 		}
 	}
 }

@@ -168,17 +168,31 @@ func TestEveryHintNamesTheManagementCluster(t *testing.T) {
 	}
 }
 
-// The hint below the table of credentials is about the management clusters whose credentials end.
+// The hint below the table of credentials is about the management clusters whose credentials end. Of a lease of Vault nobody has to change
+// anything at its source.
 func TestAdviceOnCredentials(t *testing.T) {
-	f := advisor(t, severalManagementClusters, "")
-	out := &strings.Builder{}
-	f.streams.Out = out
-	f.streams = f.streams.Advising(f.advise)
-	err := f.show(views.Credentials(&management.CredentialsReport{Ending: 1, Clusters: []management.ClusterCredentials{
-		{Name: "east", Credentials: []management.Credential{{Provider: "aws", Name: "A"}}},
-		{Name: "west", Credentials: []management.Credential{{Provider: "azure", Name: "B", Ends: management.EndsSoon}}},
-	}}, time.Hour))
-	if err != nil || !strings.Contains(out.String(), "run `fleetctl init --management west`.") {
-		t.Errorf("%v, printed:\n%s", err, out)
+	for _, tc := range []struct {
+		ends      string
+		renewable bool
+		want      string
+	}{
+		{management.EndsSoon, false, "Change them at their source, and run `fleetctl init --management west`."},
+		{management.EndsSoon, true, "Run `fleetctl init --management west`, which renews them."},
+		{management.Ended, true, "(ended; `fleetctl init` renews it)"},
+	} {
+		f := advisor(t, severalManagementClusters, "")
+		out := &strings.Builder{}
+		f.streams.Out = out
+		f.streams = f.streams.Advising(f.advise)
+		until := time.Now()
+		err := f.show(views.Credentials(&management.CredentialsReport{Ending: 1, Clusters: []management.ClusterCredentials{
+			{Name: "east", Credentials: []management.Credential{{Provider: "aws", Name: "A"}}},
+			{Name: "west", Credentials: []management.Credential{
+				{Provider: "azure", Name: "B", Ends: tc.ends, Until: &until, Renewable: tc.renewable},
+			}},
+		}}, time.Hour))
+		if err != nil || !strings.Contains(out.String(), tc.want) {
+			t.Errorf("%v, printed:\n%s", err, out)
+		}
 	}
 }

@@ -79,6 +79,7 @@ func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
 	if err := o.initOptions.complete(f); err != nil {
 		return err
 	}
+	o.SecretFiles = append(o.SecretFiles, o.master.ownTokenFile, o.master.ownFluxFile, o.master.own.Git.SSHKeyFile)
 	o.bootstrap.Options, o.bootstrap.Ephemeral, o.bootstrap.Forge = o.Options, true, v1alpha1.ForgeType(o.master.forge)
 	return o.master.complete(f, o.bootstrap)
 }

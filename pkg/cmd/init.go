@@ -186,6 +186,7 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 	if o.FluxToken, err = readTokenFrom(o.fluxTokenFile, "flux-token-file", fluxTokenVariable); err != nil {
 		return err
 	}
+	o.SecretFiles = []string{o.tokenFile, o.fluxTokenFile}
 	if o.Kubeconfig != "" {
 		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil {
 			return diag.Wrap("find the kubeconfig "+o.Kubeconfig, err, "")

@@ -34,11 +34,16 @@ const KeyHint = "give the file with it: --age-key-file or " + keyFileVariable +
 	"; it is in the state folder of the machine that made the fleet, and in the Secret " +
 	flux.Namespace + "/" + flux.DecryptionSecret + " of its management cluster"
 
+// KeyFile is the file with age keys that a flag names, or else the environment; "" if neither does.
+func KeyFile(d management.Deps, file string) string {
+	fromVariable, _ := d.LookupEnv(keyFileVariable)
+	return cmp.Or(file, fromVariable)
+}
+
 // LocalKeys returns the age keys of a fleet that this machine knows: from the given file (empty: from none), from sops' environment
 // variables, and from the state folder. root is the folder of the fleet repo. No key at all is no error.
 func LocalKeys(d management.Deps, fleet state.Fleet, root, file string) (keys secret.Keys, err error) {
-	fromVariable, _ := d.LookupEnv(keyFileVariable)
-	if name := cmp.Or(file, fromVariable); name != "" {
+	if name := KeyFile(d, file); name != "" {
 		if strings.Contains(name, "AGE-SECRET-KEY-") { // no error may quote it
 			return nil, diag.Usage("put it into a private file and name that; the variable "+keyVariable+" takes the key itself",
 				"there is an age key where the name of its file belongs")

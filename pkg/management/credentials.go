@@ -52,7 +52,8 @@ type Credential struct {
 	// Source says where the credential comes from, or which role it gives.
 	Source string    `json:"source,omitempty"`
 	Since  time.Time `json:"since"`
-	// Until is the time at which the credential expires; nil if it is not known. Renewable tells whether `fleetctl init` can renew it.
+	// Until is the time at which the credential expires; nil if it is not known. Renewable tells whether `fleetctl init` renews it by
+	// itself: it extends a lease of Vault, or takes a new one.
 	Until     *time.Time `json:"until,omitempty"`
 	Renewable bool       `json:"renewable,omitempty"`
 	// Ends says whether the credential expires: "", soon or ended.
@@ -124,7 +125,7 @@ func HeldBy(ctx context.Context, manager *capi.Manager, within time.Duration, no
 			}
 			all = append(all, Credential{
 				Provider: strings.TrimPrefix(label, "infrastructure-"), Kind: "variable", Name: name, Source: v.Source, Since: v.Since,
-				Until: v.Until, Renewable: v.Renewable, Ends: ends(v.Until, within, now),
+				Until: v.Until, Renewable: v.Renewable || v.Lease != "", Ends: ends(v.Until, within, now),
 			})
 		}
 	}

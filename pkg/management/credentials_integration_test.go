@@ -4,6 +4,7 @@ package management_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,7 @@ func TestCredentialsOfACluster(t *testing.T) {
 		Providers: map[string]*credentials.Provider{"infrastructure-aws": {Variables: map[string]credentials.Value{
 			"KEY": {Since: now, Secret: true, Origin: credentials.Origin{Source: "file key"}}, "FEATURE": {Since: now},
 			"SOON": {Since: now, Origin: credentials.Origin{Until: &soon, Lease: "aws/creds/x/canary", Renewable: true}},
+			"LENT": {Since: now, Origin: credentials.Origin{Until: &past, Lease: "aws/creds/x/canary"}}, // of a token that ends
 			"LATE": {Since: now, Origin: credentials.Origin{Until: &late}},
 			"PAST": {Since: now, Secret: true, Origin: credentials.Origin{Until: &past}},
 		}}},
@@ -58,9 +60,10 @@ func TestCredentialsOfACluster(t *testing.T) {
 	}
 	var got []string
 	for _, c := range all {
-		got = append(got, c.Provider+" "+c.Name+" "+c.Ends)
+		got = append(got, fmt.Sprintf("%s %s %s %v", c.Provider, c.Name, c.Ends, c.Renewable))
 	}
-	if want := []string{"aws KEY ", "aws LATE ", "aws PAST ended", "aws SOON soon"}; !slices.Equal(got, want) {
+	want := []string{"aws KEY  false", "aws LATE  false", "aws LENT ended true", "aws PAST ended false", "aws SOON soon true"}
+	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if raw, _ := json.Marshal(all); strings.Contains(string(raw), "canary") {

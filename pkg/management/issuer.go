@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -48,16 +50,32 @@ func ExportIssuer(ctx context.Context, t *Target, dir string) (*IssuerExport, er
 		return nil, err
 	}
 	export.result.Dir = dir
-	for _, f := range export.result.Files {
-		target := filepath.Join(dir, filepath.FromSlash(f))
-		if err := atomicfile.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return nil, diag.Wrap("write what is to be published", err, "give --dir a folder that you can write")
-		}
-		if err := atomicfile.Write(target, export.content[f], 0o644); err != nil {
-			return nil, diag.Wrap("write what is to be published", err, "give --dir a folder that you can write")
-		}
+	if err := export.write(dir); err != nil {
+		return nil, diag.Wrap("write what is to be published", err,
+			"give --dir a folder that you can write, without symbolic links that lead out of it")
 	}
 	return export.result, nil
+}
+
+// write writes the files below dir, and nothing outside of it: the folder may be a clone in which somebody else put symbolic links.
+func (e *issuerContent) write(dir string) error {
+	if err := atomicfile.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range e.result.Files {
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := atomicfile.Replace(root, filepath.FromSlash(name), e.content[name], 0o644, true); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type issuerContent struct {
@@ -77,8 +95,8 @@ func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error)
 	issuer, err := url.Parse(about.Issuer)
 	if err != nil || issuer.Scheme != "https" || strings.HasSuffix(issuer.Hostname(), ".svc") || strings.Contains(issuer.Hostname(), ".svc.") {
 		return nil, diag.Errorf(
-			"write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl host "+
-				"start`",
+			"write `serviceAccountIssuer: https://…` under `embedded:` of its host in fleet.yaml, then `fleetctl host stop` and `fleetctl "+
+				"init`",
 			"no cloud can read who issues the tokens of management cluster %s: %s", cluster, about.Issuer)
 	}
 	file, ok := strings.CutPrefix(about.JWKSURI, strings.TrimSuffix(about.Issuer, "/")+"/")

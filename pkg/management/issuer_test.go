@@ -35,7 +35,8 @@ func TestIssuerFiles(t *testing.T) {
 		"keys outside of it":   `{"issuer":"https://oidc.example.com/mgmt","jwks_uri":"https://oidc.example.com/mgmt/../../keys"}`,
 		"keys in another host": `{"issuer":"https://oidc.example.com","jwks_uri":"https://oidc.example.com.evil.example/keys"}`,
 	} {
-		if _, err := issuerFiles([]byte(discovery), []byte(someKeys), "mgmt"); err == nil || diag.Hint(err) == "" {
+		_, err := issuerFiles([]byte(discovery), []byte(someKeys), "mgmt")
+		if err == nil || diag.Hint(err) == "" || strings.Contains(diag.Hint(err), "host start") { // which does not read fleet.yaml
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	FluxUsername string
 	// AgeKeyFile has the private key that decrypts the fleet repo's secrets. Default: the key in the state folder, or a new key.
 	AgeKeyFile string
+	// SecretFiles are the files with tokens that flags name. Whoever made these options has read them; checks look at who else can.
+	SecretFiles []string
 	// NoVerify leaves out the Git hooks that may refuse the commit or the push.
 	NoVerify bool
 	// Timeout bounds the whole run. 0 means no bound.

@@ -15,6 +15,7 @@ const (
 	ofPods     = "pods"
 	ofServices = "Services"
 	ofNodes    = "nodes"
+	ofEither   = "nodes or pods"
 	ofPlane    = "the control plane"
 	ofEndpoint = "the API server"
 	ofDNS      = "the DNS service"
@@ -34,8 +35,8 @@ var netPaths = map[string][]netPath{
 	"Cluster": {
 		{ofPods, "spec.clusterNetwork.pods.cidrBlocks"}, {ofServices, "spec.clusterNetwork.services.cidrBlocks"}, endpoint,
 	},
-	"AWSCluster":             {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
-	"AWSManagedControlPlane": {{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"}},
+	"AWSCluster":             awsPaths,
+	"AWSManagedControlPlane": append([]netPath{{ofEither, "spec.secondaryCidrBlock"}}, awsPaths...),
 	"AzureCluster":           {{ofNodes, "spec.networkSpec.vnet.cidrBlocks"}, {ofNodes, "spec.networkSpec.subnets[].cidrBlocks"}},
 	"AzureManagedControlPlane": {
 		{ofNodes, "spec.virtualNetwork.cidrBlock"}, {ofNodes, "spec.virtualNetwork.subnet.cidrBlock"}, {ofDNS, "spec.dnsServiceIP"},
@@ -56,6 +57,13 @@ var netPaths = map[string][]netPath{
 	"OpenStackCluster": {{ofNodes, "spec.managedSubnets[].cidr"}, endpoint},
 	"ProxmoxCluster":   {endpoint},
 	"VSphereCluster":   {endpoint},
+}
+
+// awsPaths are the ranges of a VPC. A second range may be for pods, if they get addresses of the VPC.
+var awsPaths = []netPath{
+	{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"},
+	{ofEither, "spec.network.vpc.secondaryCidrBlocks[].ipv4CidrBlock"},
+	{ofEither, "spec.network.vpc.ipv6.cidrBlock"}, {ofEither, "spec.network.subnets[].ipv6CidrBlock"},
 }
 
 // endpoint is the field with the address of the API server, if the address is known before the cluster exists.
@@ -209,6 +217,9 @@ func (n network) apart(other network) bool {
 	of := []string{n.of, other.of}
 	if slices.Contains(of, ofDNS) {
 		return false
+	}
+	if slices.Contains(of, ofEither) {
+		return slices.Contains(of, ofServices)
 	}
 	return n.of != other.of && (!slices.Contains(of, ofEndpoint) || slices.Contains(of, ofPods) || slices.Contains(of, ofServices))
 }

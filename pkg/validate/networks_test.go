@@ -44,6 +44,18 @@ kind: AzureASOManagedControlPlane
 metadata: {name: c}
 spec: {resources: [{kind: ManagedCluster, spec: {networkProfile: {dnsServiceIP: "DNS"}}}]}
 `
+	const aws = cluster + `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSCluster
+metadata: {name: c}
+spec: {network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: SECOND}], ipv6: {cidrBlock: SIX}}}}
+`
+	const eks = cluster + `---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: AWSManagedControlPlane
+metadata: {name: c}
+spec: {secondaryCidrBlock: SECOND, network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: SECOND}]}}}
+`
 	fill := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }
 	for name, tc := range map[string]struct {
 		manifests string
@@ -90,7 +102,22 @@ spec: {resources: [{kind: ManagedCluster, spec: {networkProfile: {dnsServiceIP: 
 			fill(aks, "PODS", "192.168.0.0/16", "DNS", "10.200.0.10"), []string{"10.200.0.10 is no address that a"},
 		},
 		"DNS in the API server's place": {fill(aks, "PODS", "192.168.0.0/16", "DNS", "10.96.0.1"), []string{"10.96.0.1 is no address that a"}},
-		"none":                          {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
+		"AWS":                           {fill(aws, "PODS", "192.168.0.0/16", "SECOND", "10.1.0.0/16", "SIX", "fd00:3::/56"), nil},
+		"AWS, Services in the VPC's second range": {
+			fill(aws, "PODS", "192.168.0.0/16", "SECOND", "10.100.0.0/16", "SIX", "fd00:3::/56"),
+			[]string{"Cluster c: spec.clusterNetwork.services.cidrBlocks[0]: 10.96.0.0/12, for Services, has addresses in common with " +
+				"10.100.0.0/16, for nodes or pods (spec.network.vpc.secondaryCidrBlocks[0].ipv4CidrBlock of AWSCluster c)"},
+		},
+		"AWS, Services in the VPC's IPv6": {
+			fill(aws, "PODS", "192.168.0.0/16", "SECOND", "10.1.0.0/16", "SIX", "fd00:2::/56"),
+			[]string{"fd00:2::/112, for Services, has addresses in common with fd00:2::/56, for nodes or pods (spec.network.vpc.ipv6.cidrBlock"},
+		},
+		"EKS, pods in the VPC's second range": {fill(eks, "PODS", "100.64.0.0/16", "SECOND", "100.64.0.0/16"), nil},
+		"EKS, Services in the pods' range": {
+			fill(eks, "PODS", "192.168.0.0/16", "SECOND", "10.100.0.0/16"),
+			[]string{"10.96.0.0/12, for Services, has addresses in common with 10.100.0.0/16, for nodes or pods (spec.secondaryCidrBlock"},
+		},
+		"none": {fill(cluster, "PODS", "10.0.0.0"), []string{`"10.0.0.0" is no network`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []placedNetwork

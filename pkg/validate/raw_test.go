@@ -350,7 +350,7 @@ func ownPlants() []plant {
 			name: "AWS nodes in the network of pods", rule: RuleNetworks, file: "infra/aws.yaml",
 			old: "metadata: {name: aws-infra, namespace: aws}\nspec:\n",
 			becomes: "metadata: {name: aws-infra, namespace: aws}\nspec:\n  network: {vpc: {cidrBlock: 192.168.0.0/20}, subnets: [{id: nodes, " +
-				"cidrBlock: 192.168.1.0/24}]}\n", at: "    pods: {cidrBlocks",
+				"isPublic: true, cidrBlock: 192.168.1.0/24}]}\n", at: "    pods: {cidrBlocks",
 		},
 		{
 			name: "Azure nodes in the network of pods", rule: RuleNetworks, file: "infra/azure.yaml",

@@ -104,7 +104,7 @@ func TestRefused(t *testing.T) {
 		},
 		{"AWSCluster", "network: {vpc: {secondaryCidrBlocks: [{ipv4CidrBlock: none}]}}", `"none" is no network`},
 		{
-			"AWSCluster", "network: {subnets: [{zoneType: local-zone}]}",
+			"AWSCluster", "network: {vpc: {id: vpc-1}, subnets: [{zoneType: local-zone}]}",
 			"network.subnets[0].zoneType: a subnet in a local-zone needs parentZoneName",
 		},
 		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/8}}", "network.vpc.cidrBlock: /8 is not between /16 and /28"},
@@ -126,17 +126,20 @@ func TestRefused(t *testing.T) {
 			"secondaryCidrBlocks[0].ipv4CidrBlock: /12 is not between /16 and /28",
 		},
 		{
-			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: [{id: a, cidrBlock: 10.1.0.0/24}]}",
+			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: [{id: a, isPublic: true, cidrBlock: 10.1.0.0/24}]}",
 			"network.subnets[0].cidrBlock: 10.1.0.0/24 is not within the ranges of the VPC",
 		},
-		{"AWSCluster", "network: {subnets: [{id: a, cidrBlock: 10.1.0.0/30}]}", "network.subnets[0].cidrBlock: /30 is not between"},
 		{
-			"AWSCluster", "network: {subnets: [{id: a, cidrBlock: 10.1.0.0/24}, {id: b, cidrBlock: 10.1.0.128/25}]}",
+			"AWSCluster", "network: {subnets: [{id: a, isPublic: true, cidrBlock: 10.1.0.0/30}]}",
+			"network.subnets[0].cidrBlock: /30 is not between",
+		},
+		{
+			"AWSCluster", "network: {vpc: {id: vpc-1}, subnets: [{id: a, cidrBlock: 10.1.0.0/24}, {id: b, cidrBlock: 10.1.0.128/25}]}",
 			"network.subnets[1].cidrBlock: 10.1.0.128/25 has addresses in common with a subnet before it",
 		},
-		{"AWSCluster", "network: {subnets: [{id: a}, {id: a}]}", "network.subnets[1].id: another subnet has this id"},
+		{"AWSCluster", "network: {vpc: {id: vpc-1}, subnets: [{id: a}, {id: a}]}", "network.subnets[1].id: another subnet has this id"},
 		{
-			"AWSCluster", "{region: eu-central-1, network: {subnets: [{id: a, availabilityZone: eu-west-1a}]}}",
+			"AWSCluster", "{region: eu-central-1, network: {vpc: {id: vpc-1}, subnets: [{id: a, availabilityZone: eu-west-1a}]}}",
 			`network.subnets[0].availabilityZone: "eu-west-1a" is no zone of the region eu-central-1`,
 		},
 		{
@@ -144,16 +147,36 @@ func TestRefused(t *testing.T) {
 			`controlPlaneLoadBalancer.ingressRules[0].cidrBlocks[0]: "300.0.0.0/8" is no network`,
 		},
 		{
-			"AWSManagedControlPlane", "{region: eu-central-1, network: {subnets: [{id: a, availabilityZone: eu-west-1a}, {id: b}]}}",
+			"AWSManagedControlPlane",
+			"{region: eu-central-1, network: {vpc: {id: vpc-1}, subnets: [{id: a, availabilityZone: eu-west-1a}, {id: b}]}}",
 			`network.subnets[0].availabilityZone: "eu-west-1a" is no zone of the region eu-central-1`,
 		},
+		{"AWSCluster", "network: {vpc: {id: vpc-1}}", "network.subnets: an existing VPC needs its subnets named"},
+		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1, tags: {a: b}}}", "network.subnets: an existing VPC needs its subnets named"},
+		{
+			"AWSCluster", "network: {subnets: [{id: subnet-1}, {id: subnet-2}]}",
+			"network.subnets[0].id: subnet-1 is an existing subnet, and without network.vpc.id",
+		},
+		{
+			"AWSManagedControlPlane", "network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: [{id: subnet-1}, {id: subnet-2}]}",
+			"network.subnets[0].id: subnet-1 is an existing subnet, and without network.vpc.id",
+		},
+		{
+			"AWSCluster", "network: {subnets: [{id: a, cidrBlock: 10.0.0.0/24}, {id: b, cidrBlock: 10.0.1.0/24, isPublic: false}]}",
+			"network.subnets: none is public",
+		},
+		{
+			"AWSCluster", "network: {subnets: [{id: a, cidrBlock: 10.0.0.0/24, isPublic: true, zoneType: local-zone, parentZoneName: b}]}",
+			"network.subnets: none is public",
+		},
+		{"AWSCluster", "network: {subnets: [{id: a, isPublic: true}]}", "network.subnets[0]: the provider makes this subnet, and does not know"},
 		{
 			"AWSManagedControlPlane", "network: {vpc: {cidrBlock: 10.0.0.0/16, availabilityZoneUsageLimit: 1}}",
 			"network.vpc.availabilityZoneUsageLimit: EKS needs subnets in two zones",
 		},
 		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1}, subnets: [{id: a}]}", "network.subnets: EKS needs subnets in two zones"},
 		{
-			"AWSManagedControlPlane", "network: {subnets: [{id: a, availabilityZone: b}, {id: c, availabilityZone: b}]}",
+			"AWSManagedControlPlane", "network: {vpc: {id: vpc-1}, subnets: [{id: a, availabilityZone: b}, {id: c, availabilityZone: b}]}",
 			"network.subnets: EKS needs subnets in two zones",
 		},
 		{"AWSMachineTemplate", "instanceType: large", `instanceType: "large" is no type of a machine in AWS`},
@@ -355,19 +378,27 @@ func TestNotRefused(t *testing.T) {
 		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/24}}"},
 		{"AWSCluster", "{region: us-west-1, network: {vpc: {cidrBlock: 10.0.0.0/25}}}"}, // where accounts see two zones
 		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/27, availabilityZoneUsageLimit: 1}}"},
-		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/28}, subnets: [{id: a, cidrBlock: 10.0.0.0/28}]}"},
+		{"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/28}, subnets: [{id: a, cidrBlock: 10.0.0.0/28, isPublic: true}]}"},
 		{"AWSCluster", "network: {vpc: {id: vpc-1, cidrBlock: 10.0.0.0/16}, subnets: [{id: subnet-1, cidrBlock: 10.1.0.0/24}]}"},
 		{
 			"AWSCluster", "network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: 10.1.0.0/16}]}, subnets: " +
-				"[{id: a, cidrBlock: 10.1.0.0/24}, {id: b, cidrBlock: 10.0.0.0/24}]}",
+				"[{id: a, cidrBlock: 10.1.0.0/24}, {id: b, cidrBlock: 10.0.0.0/24, isPublic: true}]}",
 		},
 		{
 			"AWSManagedControlPlane", "{secondaryCidrBlock: 100.64.0.0/16, network: {vpc: {cidrBlock: 10.0.0.0/16}, subnets: " +
-				"[{id: a, cidrBlock: 100.64.1.0/24}, {id: b}]}}",
+				"[{id: a, cidrBlock: 100.64.1.0/24}, {id: b, cidrBlock: 10.0.0.0/24, isPublic: true}]}}",
 		},
-		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1, availabilityZoneUsageLimit: 1}}"}, // of its own it has all subnets
-		{"AWSCluster", "{region: us-west-2, network: {subnets: [{id: a, availabilityZone: us-west-2-lax-1a}]}}"},
-		{"AWSCluster", `{region: "${REGION}", network: {vpc: {cidrBlock: "${RANGE}"}, subnets: [{id: a, availabilityZone: eu-west-1a}]}}`},
+		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1, availabilityZoneUsageLimit: 1}, subnets: [{id: a}, {id: b}]}"},
+		{"AWSCluster", "network: {vpc: {id: vpc-1, tags: {sigs.k8s.io/cluster-api-provider-aws/cluster/c: owned}}}"}, // the provider's own
+		{"AWSClusterTemplate", "network: {vpc: {id: vpc-1}}"}, // a patch may name them
+		{"AWSClusterTemplate", "network: {subnets: [{id: subnet-1}]}"},
+		{"AWSCluster", "network: {vpc: {id: \"${VPC}\"}, subnets: [{id: subnet-1}]}"},
+		{"AWSCluster", "network: {subnets: [{id: a, isIpv6: true, isPublic: \"${PUBLIC}\"}, {id: b, cidrBlock: \"${RANGE}\"}]}"},
+		{"AWSCluster", "{region: us-west-2, network: {vpc: {id: vpc-1}, subnets: [{id: a, availabilityZone: us-west-2-lax-1a}]}}"},
+		{
+			"AWSCluster", `{region: "${REGION}", network: {vpc: {cidrBlock: "${RANGE}"}, subnets: ` +
+				`[{id: a, availabilityZone: eu-west-1a, cidrBlock: "${A}", isPublic: true}]}}`,
+		},
 		{"AWSMachineTemplate", "instanceType: m7i-flex.large"},
 		{"AWSMachineTemplate", "instanceType: u-6tb1.metal"},
 		{"AWSMachineTemplate", "instanceType: c7gd.metal-48xl"},

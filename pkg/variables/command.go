@@ -3,8 +3,12 @@ package variables
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -86,25 +90,63 @@ func (b *bounded) text() string {
 }
 
 // without is what was said without the lines of a secret output, and without the longer words of these lines: a program that fails says
-// only the key, where its output has a profile.
+// only the key, where its output has a profile. If the rest still has one of them in another form, nothing of what was said is told.
 func without(said, output string) string {
+	secrets := secretsIn(output)
+	for _, secret := range secrets {
+		said = strings.ReplaceAll(said, secret, "…")
+	}
+	if hasForm(said, secrets) {
+		return "what it says is not shown, because it has a part of its output in another form"
+	}
+	return strings.TrimSpace(said)
+}
+
+// secretsIn are the lines and the longer words of a secret output, and of what it encodes in base64; the longest come first, because a part
+// of a longer one must not hide it.
+func secretsIn(output string) (secrets []string) {
 	const leastLine, leastWord = 5, 8 // shorter ones stand in many a word
-	var secrets []string
-	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); len(line) >= leastLine {
-			secrets = append(secrets, line)
-		}
-		for _, word := range strings.FieldsFunc(line, isBetweenWords) {
-			if len(word) >= leastWord {
-				secrets = append(secrets, word)
+	texts := []string{output}
+	if decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(output), "")); err == nil {
+		texts = append(texts, string(decoded))
+	}
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); len(line) >= leastLine {
+				secrets = append(secrets, line)
+			}
+			for _, word := range strings.FieldsFunc(line, isBetweenWords) {
+				if len(word) >= leastWord {
+					secrets = append(secrets, word)
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // a part of a longer one must not hide it
-	for _, secret := range slices.Compact(secrets) {
-		said = strings.ReplaceAll(said, secret, "…")
+	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(secrets)
+}
+
+// hasForm tells whether a text has a secret with line breaks in it, or as base64, hexadecimal, in a URL or in JSON.
+func hasForm(said string, secrets []string) bool {
+	text := strings.Join(strings.Fields(said), "")
+	lower := strings.ToLower(text)
+	urlless := strings.NewReplacer("-", "+", "_", "/").Replace(text)
+	for _, secret := range secrets {
+		quoted, _ := json.Marshal(secret) // a text always has a form in JSON
+		plain := strings.Join(strings.Fields(secret), "")
+		if strings.Contains(text, plain) || strings.Contains(text, url.QueryEscape(secret)) || strings.Contains(text, url.PathEscape(secret)) ||
+			strings.Contains(text, strings.Trim(string(quoted), `"`)) || strings.Contains(lower, hex.EncodeToString([]byte(secret))) {
+			return true
+		}
+		for shift := range 3 { // base64 of a longer text has the secret in one of three ways, and shares letters with what is beside it
+			const edge = 4
+			form := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
+			if strings.Contains(urlless, form[edge:len(form)-edge]) && len(form) > 3*edge {
+				return true
+			}
+		}
 	}
-	return strings.TrimSpace(said)
+	return false
 }
 
 func isBetweenWords(r rune) bool {

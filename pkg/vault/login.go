@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -64,8 +65,11 @@ func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error)
 	}
 	var got answer
 	if err := c.send(ctx, http.MethodGet, "auth/token/lookup-self", c.config.Token, nil, &got); err != nil {
-		return "", diag.Wrap("log in to Vault with the token", err,
-			"it may have expired (`vault login`), or be one that only unwraps a token (`vault unwrap`)")
+		hint := ""
+		if said, is := errors.AsType[*Error](err); is && !said.again() && said.Status < http.StatusInternalServerError {
+			hint = "it may have expired (`vault login`), or be one that only unwraps a token (`vault unwrap`)"
+		}
+		return "", diag.Wrap("log in to Vault with the token", err, hint)
 	}
 	var about struct {
 		TTL int64 `json:"ttl"`

@@ -81,8 +81,7 @@ func credentialsView(p *Page, r *management.CredentialsReport, within time.Durat
 		}
 	}
 	if r.Ending > 0 {
-		ui.Fprintf(p.Out, "\nEnding within %s, or ended: %d. Change them at their source, and run `fleetctl init`.\n",
-			shortDuration(within), r.Ending)
+		ui.Fprintf(p.Out, "\nEnding within %s, or ended: %d. "+renewal(all)+"\n", shortDuration(within), r.Ending)
 	}
 	return nil
 }
@@ -154,12 +153,22 @@ var credentialTable = table[held]{
 	},
 }
 
+// renewal says what to do about the credentials that end. It is a format without values.
+func renewal(all []held) string {
+	if slices.ContainsFunc(all, func(h held) bool { return h.Ends != "" && !h.Renewable }) {
+		return "Change them at their source, and run `fleetctl init`."
+	}
+	return "Run `fleetctl init`, which renews them."
+}
+
 func untilText(h held) string {
 	if h.Until == nil {
 		return "-"
 	}
 	text := h.Until.Local().Format(dateFormat)
 	switch {
+	case h.Ends == management.Ended && h.Renewable:
+		return text + " (ended; `fleetctl init` renews it)"
 	case h.Ends == management.Ended:
 		return text + " (ended)"
 	case h.Ends == management.EndsSoon && h.Renewable:

@@ -232,11 +232,11 @@ type Host struct {
 
 // EmbeddedHost are the settings of an embedded host.
 type EmbeddedHost struct {
-	// Mirrors replace registries of images. A change takes effect at the next start of the host.
+	// Mirrors replace registries of images. A change takes effect when `fleetctl init` next starts the host.
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
 	// ServiceAccountIssuer is the https URL of the issuer of service accounts' tokens, at which clouds read the documents that `fleetctl
-	// host issuer export` writes. Older tokens stay valid. A change takes effect at the next start of the host. Default: an issuer that
-	// only the cluster itself can read.
+	// host issuer export` writes. Older tokens stay valid. A change takes effect when `fleetctl init` next starts the host. Default:
+	// an issuer that only the cluster itself can read.
 	ServiceAccountIssuer string `json:"serviceAccountIssuer,omitempty"`
 }
 

@@ -38,12 +38,56 @@ func awsNetwork(p part, region string, beside ...netip.Prefix) {
 		awsWithin(subnets, append(ranges, first))
 	}
 	awsSubnets(subnets, region)
+	awsOwner(p, vpc, subnets)
 	awsIngress(p, "additionalControlPlaneIngressRules")
 	awsIngress(p, "additionalNodeIngressRules")
 	awsIngress(p.in("cni"), "cniIngressRules")
 	awsSources(p, "nodePortIngressRuleCidrBlocks")
 	if vpc.has("elasticIpPool") {
 		awsAddressPool(vpc.in("elasticIpPool"))
+	}
+}
+
+// awsOwner judges whether VPC and subnets belong together: in an existing VPC the provider uses the subnets that are named and makes none,
+// and in a VPC of its own it makes each.
+// Of a template a ClusterClass may patch the one or the other.
+func awsOwner(p, vpc part, subnets []part) {
+	switch {
+	case p.isTemplate():
+	case !vpc.has("id"):
+		awsMadeSubnets(p, subnets)
+	case len(subnets) == 0 && !vpc.in("tags").isOwned():
+		p.refuse("subnets", "an existing VPC needs its subnets named: the provider makes none there",
+			"add the id of each subnet that it shall use")
+	}
+}
+
+// isOwned tells whether tags mark a resource as made for a cluster, so that the provider takes it for its own.
+func (p part) isOwned() bool {
+	return slices.ContainsFunc(p.names(), func(key string) bool { return p.word(key) == "owned" || strings.Contains(p.word(key), "${") })
+}
+
+// awsMadeSubnets judges subnets that the provider makes itself.
+func awsMadeSubnets(p part, subnets []part) {
+	public := len(subnets) == 0
+	for _, subnet := range subnets {
+		id, known := subnet.known("id")
+		zone := subnet.word("zoneType")
+		isEdge := zone == "local-zone" || zone == "wavelength-zone" || subnet.has("parentZoneName")
+		public = public || subnet.given("isPublic") && subnet.fields["isPublic"] != false && !isEdge
+		switch {
+		case known && strings.HasPrefix(id, "subnet-"):
+			subnet.refuse("id", fmt.Sprintf(
+				"%.40s is an existing subnet, and without network.vpc.id the provider makes a VPC that does not have it", id),
+				"add the VPC of the subnet as network.vpc.id")
+			return
+		case !subnet.has("cidrBlock") && !subnet.has("isIpv6"):
+			subnet.refuse("", "the provider makes this subnet, and does not know its range", "add cidrBlock, a part of network.vpc.cidrBlock")
+		}
+	}
+	if !public {
+		p.refuse("subnets", "none is public, and the provider makes no VPC without a public subnet in a zone of the region",
+			"set isPublic to true in one of them, or name an existing VPC in vpc.id")
 	}
 }
 
