@@ -23,6 +23,9 @@ func running[O options](f *factory, o O, run func(ctx context.Context, f *factor
 		if err := refuseIdle(f, c); err != nil {
 			return err
 		}
+		if err := f.checkManagement(); err != nil {
+			return err
+		}
 		if err := o.complete(f, args...); err != nil {
 			return err
 		}

@@ -180,6 +180,19 @@ func (f *factory) target() (*management.Target, error) {
 	return management.Find(f.store(), f.flags.management, dir)
 }
 
+// checkManagement returns an error for a --management that nothing knows: a command would otherwise take it for a management cluster that
+// is not made yet, or is gone.
+func (f *factory) checkManagement() error {
+	if f.flags.management == "" {
+		return nil
+	}
+	dir, err := f.repoDir()
+	if err != nil {
+		return err
+	}
+	return management.CheckName(f.store(), f.flags.management, dir)
+}
+
 // declaredTarget is target for commands that only read. It also returns a management cluster that does not exist yet.
 func (f *factory) declaredTarget() (*management.Target, error) {
 	dir, err := f.repoDir()

@@ -3,8 +3,10 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -61,6 +63,9 @@ func (o *notificationAddOptions) complete(f *factory, args ...string) (err error
 		}
 		if o.secret = bytes.TrimSpace(read); len(o.secret) == 0 {
 			return diag.Usage("put "+neededSecret(n.Type)+" into it", "the secret of the notification is empty")
+		}
+		if err := checkSecret(n.Type, string(o.secret)); err != nil {
+			return err
 		}
 	}
 	o.dir, err = f.repoDir()
@@ -141,6 +146,23 @@ func neededSecret(t v1alpha1.NotificationType) string {
 		return "the token that sets the status of commits"
 	}
 	return "the address of the webhook"
+}
+
+// checkSecret returns an error for a secret with which Flux could send nothing: nobody sees that in the encrypted file. The error does not
+// show the secret.
+func checkSecret(t v1alpha1.NotificationType, secret string) error {
+	what := ""
+	if u, err := url.Parse(secret); t.IsCommitStatus() {
+		if strings.ContainsFunc(secret, unicode.IsSpace) || strings.Contains(secret, "://") {
+			what = "is no token: a token is one word"
+		}
+	} else if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(secret, unicode.IsSpace) {
+		what = "is no address of a server, such as https://host/path"
+	}
+	if what == "" {
+		return nil
+	}
+	return diag.Usage("put "+neededSecret(t)+", and nothing else, into it", "the secret of the notification %s", what)
 }
 
 func newNotificationRemoveCmd(f *factory) *cobra.Command {

@@ -81,8 +81,8 @@ func TestParse(t *testing.T) {
 		want any
 	}{
 		"init": {
-			"init -m aws-mgmt --provider aws,azure:v1.23.0 --provider in-memory --timeout 20m", initOf,
-			list(dir, "aws-mgmt", []session.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}},
+			"init -m mgmt-aws --provider aws,azure:v1.23.0 --provider in-memory --timeout 20m", initOf,
+			list(dir, "mgmt-aws", []session.Provider{{Name: "aws"}, {Name: "azure", Version: "v1.23.0"}, {Name: "in-memory"}},
 				"from-the-environment", "", 20*time.Minute, false),
 		},
 		"init where the one before is gone": {
@@ -116,9 +116,9 @@ func TestParse(t *testing.T) {
 			list("oci://registry.example.com/s", 24*time.Hour, dir, "b", []string{"downloads"}),
 		},
 		"backup to a branch": {
-			"backup -m aws --to branch:snapshots",
+			"backup -m mgmt-aws --to branch:snapshots",
 			of(func(o *backupOptions) any { return list(o.To, o.Target.Name, o.Git.Token) }),
-			list("branch:snapshots", "aws", "from-the-environment"),
+			list("branch:snapshots", "mgmt-aws", "from-the-environment"),
 		},
 		"doctor runs no commands": {
 			"doctor", of(func(o *doctorOptions) any { return o.NoCommands }), true,
@@ -151,11 +151,11 @@ func TestParse(t *testing.T) {
 			of(func(o *chartUpdateOptions) any { return list(o.charts, o.prefer) }), list([]string{"aws-eks", "docker"}, fleetrepo.PreferTeam),
 		},
 		"cluster add": {
-			"cluster add new --flavour aws-eks --environment dev --set region=eu-central-1 -m aws",
+			"cluster add new --flavour aws-eks --environment dev --set region=eu-central-1 -m mgmt-aws",
 			of(func(o *clusterAddOptions) any {
 				return list(o.Name, o.Flavour, o.Environment, o.ManagementCluster, len(o.Set), o.Set[0].Path.String(), o.Set[0].Value)
 			}),
-			list("new", "aws-eks", "dev", "aws", 1, "region", "eu-central-1"),
+			list("new", "aws-eks", "dev", "mgmt-aws", 1, "region", "eu-central-1"),
 		},
 		"cluster scale": {
 			"cluster scale shop --replicas 3", of(func(o *clusterScaleOptions) any { return list(o.name, o.replicas) }), list("shop", 3),
@@ -260,11 +260,11 @@ func TestParse(t *testing.T) {
 			list("v1.0.0", true, "from-the-environment"),
 		},
 		"provider add": {
-			"provider add in-cluster:v1.0.0 --type ipam -m aws",
+			"provider add in-cluster:v1.0.0 --type ipam -m mgmt-aws",
 			of(func(o *providerAddOptions) any {
 				return list(o.management, o.provider.Name, o.provider.Version, string(o.provider.Type))
 			}),
-			list("aws", "in-cluster", "v1.0.0", "ipam"),
+			list("mgmt-aws", "in-cluster", "v1.0.0", "ipam"),
 		},
 		"a new Secret": {
 			"secret encrypt " + exampleRepo + "/db.sops.yaml --from-literal a=1 --from-literal b=x=y",

@@ -65,17 +65,35 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// Unknown is the error for a name that is not among the known names. Its hint is the nearest known name, or all known names, or orElse. If
+// mostNames is how many names a hint lists. More are for a list command.
+const mostNames = 20
+
+// Unknown is the error for a name that is not among the known names. Its hint is the nearest known name and all known names, or orElse. If
 // orElse ends in "makes one", the hint has it after the known names, too.
 func Unknown(what, name string, known []string, orElse string) error {
-	hint := orElse
-	if nearest := Nearest(name, known); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	} else if len(known) > 0 && len(known) <= 20 {
-		hint = "there are: " + strings.Join(known, ", ")
-		if strings.HasSuffix(orElse, "makes one") {
-			hint += "; " + orElse
-		}
+	hint := Among(name, known)
+	switch {
+	case hint == "":
+		hint = orElse
+	case Nearest(name, known) == "" && strings.HasSuffix(orElse, "makes one"):
+		hint += "; " + orElse
 	}
 	return &Error{Err: fmt.Errorf("there is no %s %q", what, name), Hint: hint, Code: ExitUsage}
+}
+
+// Among is the hint for a name that is not among the known names: the nearest of them, and all of them unless they are many. It is "" if
+// there is nothing to say.
+func Among(name string, known []string) string {
+	list := ""
+	if len(known) > 0 && len(known) <= mostNames {
+		list = "there are: " + strings.Join(known, ", ")
+	}
+	nearest := Nearest(name, known)
+	switch {
+	case nearest == "":
+		return list
+	case list == "" || len(known) == 1:
+		return "did you mean " + nearest + "?"
+	}
+	return "did you mean " + nearest + "? " + strings.ToUpper(list[:1]) + list[1:]
 }

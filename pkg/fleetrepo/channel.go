@@ -99,10 +99,11 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	if there, ok := r.Fleet.Channel(c.Name); !ok {
 		fleet.src, err = yamledit.Append(fleet.src, 0, yamledit.Path{"spec", "channels"}, v1alpha1.Node(c))
 	} else if there != c {
-		err = diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a channel %s already, and it is another", c.Name)
+		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a channel %s already, and it is another",
+			c.Name)
 	}
 	if err != nil {
-		return nil, diag.Wrap("add the channel to "+v1alpha1.FileName, err, "")
+		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "add the channel in an editor")
 	}
 	if along := r.productionAlong(c, environments); len(along) > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("Production follows it from now on: %s. In a fleet with tags it follows no branch.",

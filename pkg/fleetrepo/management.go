@@ -210,6 +210,6 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 			return nil, err
 		}
 	}
-	e.Notes = append(e.Notes, "An existing cluster stays: run `fleetctl teardown` before this change.")
+	e.Notes = append(e.Notes, "An existing cluster stays: before this change, run `fleetctl teardown --management "+name+"`.")
 	return e, nil
 }

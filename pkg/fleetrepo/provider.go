@@ -75,7 +75,7 @@ func (r *Repo) AddProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 		src, err = r.nameCloud(e, src, m, p.Name)
 	}
 	if err != nil {
-		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "")
+		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "add the provider in an editor")
 	}
 	if _, err := v1alpha1.Decode(v1alpha1.FileName, src); err != nil {
 		return nil, r.refusedProvider(err, m, p)

@@ -161,9 +161,9 @@ func TestAddAndRemoveStandby(t *testing.T) {
 	}
 }
 
-// fleetctl cannot add to a list with an anchor. One error says so, with a hint.
+// fleetctl cannot add to an empty list with an anchor. One error says so, with a hint.
 func TestAddStandbyToWhatCannotBeEdited(t *testing.T) {
-	r := fleetOf(t, strings.Replace(strings.Split(withStandbys, "  - name: second")[0], "standbys:", "standbys: &all", 1))
+	r := fleetOf(t, strings.Split(withStandbys, "standbys:")[0]+"standbys: &all []\n")
 	_, err := r.AddStandby(v1alpha1.Standby{Name: "third", Of: "main"})
 	if err == nil || strings.Count(err.Error(), "change fleet.yaml") != 1 || diag.Hint(err) == "" {
 		t.Errorf("got %v (%s)", err, diag.Hint(err))

@@ -97,7 +97,7 @@ func (r *Repo) setVersions(e *Edit, m *v1alpha1.ManagementCluster, versions []Ve
 	}
 	for _, v := range versions {
 		if src, err = setVersion(src, m, v); err != nil {
-			return nil, nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "")
+			return nil, nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "write the version there in an editor: "+v.To)
 		}
 		name := v.Name
 		if name == "" {

@@ -69,7 +69,7 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return nil, steps.TimedOut(ctx, err)
 	}
 	if t.state == host.StateAbsent && o.Target.Record == nil {
-		return t.result, nil
+		return t.result, o.Target.CheckKnown()
 	}
 	unlock, err := o.Target.Cluster.Lock("fleetctl teardown")
 	if err != nil {

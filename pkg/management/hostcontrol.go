@@ -115,6 +115,9 @@ func onHost(
 	}
 	result := &HostResult{FormatVersion: "1"}
 	if st == host.StateAbsent && !t.Pivoted() {
+		if err := t.CheckKnown(); err != nil {
+			return nil, err
+		}
 		result.HostInfo = t.info(ctx)
 		return result, nil
 	}
@@ -169,7 +172,7 @@ func StartHost(ctx context.Context, deps Deps, t *Target) (*HostResult, error) {
 		return served || st != host.StateRunning, nil, err
 	})
 	if err == nil && result.State == string(host.StateAbsent) && !t.Pivoted() {
-		return nil, diag.NotReady("make it with `fleetctl init`", "the management cluster %s does not exist", t.Name)
+		return nil, t.absent()
 	}
 	return result, err
 }

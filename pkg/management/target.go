@@ -37,6 +37,8 @@ type Target struct {
 
 	// repo is the fleet repo in which the command runs; nil without one, or if the repo does not declare this management cluster.
 	repo *ownership.Repo
+	// store remembers the management clusters of this machine.
+	store state.Store
 	// given is the access from the command line; nil if the command line names none.
 	given *state.Given
 }
@@ -104,6 +106,9 @@ func find(store state.Store, name, dir string) (*Target, error) {
 	switch len(here) {
 	case 0:
 		hint := "run `fleetctl init`, or name one with --management"
+		if repo != nil && len(repo.Clusters) > 1 {
+			hint += ": " + strings.Join(repo.Clusters, ", ")
+		}
 		if repo == nil { // perhaps a repo that Flux follows, and fleetctl does not know yet
 			hint += "; a Flux repo without a fleet.yaml gets one from `fleetctl adopt`"
 		}
@@ -126,7 +131,7 @@ func namedTarget(store state.Store, name string, repo *ownership.Repo) (*Target,
 	if repo != nil && !repo.Declares(name) {
 		repo = nil // it is not about this repo
 	}
-	t := &Target{Name: name, Cluster: store.Cluster(name), repo: repo}
+	t := &Target{Name: name, Cluster: store.Cluster(name), repo: repo, store: store}
 	r, err := t.Cluster.Load()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -144,7 +149,7 @@ func newTarget(store state.Store, r *state.Record, repo *ownership.Repo) *Target
 	if repo != nil && !repo.Declares(r.Name) {
 		repo = nil
 	}
-	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo}
+	return &Target{Name: r.Name, Cluster: store.Cluster(r.Name), Record: r, repo: repo, store: store}
 }
 
 // Reload reads this machine's record again. Call it after taking the lock, because another command may have pivoted, removed or remade
@@ -249,6 +254,9 @@ func (t *Target) findHost(ctx context.Context) (host.Host, error) {
 
 // absent is the error of every command for a management cluster that does not exist.
 func (t *Target) absent() error {
+	if err := t.CheckKnown(); err != nil {
+		return err
+	}
 	hint := "make it with `fleetctl init`"
 	if t.Record == nil { // another machine's host is not seen from here
 		hint += "; if another machine has made it, learn the way there: `fleetctl connect`"

@@ -36,6 +36,8 @@ type Repo struct {
 	Branch string
 	// Clusters are its management clusters.
 	Clusters []string
+	// Elsewhere are the management clusters that it declares, and that follow repositories of their own.
+	Elsewhere []string
 	// Standbys wait to take over from one of them.
 	Standbys []string
 	// Hosts are the kinds of hosts that fleet.yaml declares for its management clusters, by name.
@@ -74,7 +76,8 @@ func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 	r.Hosts = map[string]v1alpha1.HostType{}
 	for _, m := range fleet.Spec.ManagementClusters {
 		if m.Repository != nil {
-			continue // it is another fleet's
+			r.Elsewhere = append(r.Elsewhere, m.Name) // it is another fleet's
+			continue
 		}
 		r.Clusters = append(r.Clusters, m.Name)
 		r.Hosts[m.Name] = m.Host.Type

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -22,17 +21,13 @@ func chosen(fleet *v1alpha1.Fleet, name string) (m *v1alpha1.ManagementCluster, 
 	if name == "" || !errors.Is(err, v1alpha1.ErrNoManagementCluster) || len(fleet.Spec.Standbys) == 0 {
 		return m, "", err
 	}
-	var names []string
+	names := fleet.ManagementClusterNames()
 	for i := range fleet.Spec.Standbys {
 		names = append(names, fleet.Spec.Standbys[i].Name)
 	}
-	hint := diag.Hint(err) + "; standbys: " + strings.Join(names, ", ")
-	if nearest := diag.Nearest(name, names); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	}
 	return nil, "", &diag.Error{
 		Op: "find management cluster or standby " + name, Err: v1alpha1.ErrNoManagementCluster,
-		Hint: hint, Code: diag.ExitUsage,
+		Hint: diag.Among(name, names), Code: diag.ExitUsage,
 	}
 }
 

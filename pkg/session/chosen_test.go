@@ -19,7 +19,7 @@ func TestChosenStandby(t *testing.T) {
 	}
 	for name, hint := range map[string]string{
 		"sparr": "did you mean spare?", "platfor": "did you mean platform?",
-		"nobody": "declared are: platform; standbys: spare",
+		"nobody": "there are: platform, spare",
 	} {
 		_, _, err := chosen(fleet, name)
 		if !errors.Is(err, v1alpha1.ErrNoManagementCluster) || diag.Code(err) != diag.ExitUsage || !strings.Contains(diag.Hint(err), hint) {

@@ -35,11 +35,14 @@ func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 	case name == "":
 		return nil, diag.Usage("choose one with --management: "+choices, "fleet %s has %d management clusters", f.Metadata.Name, len(all))
 	}
-	hint := "declared are: " + choices
-	if nearest := diag.Nearest(name, names); nearest != "" {
-		hint = "did you mean " + nearest + "?"
+	return nil, UnknownManagementCluster(name, names)
+}
+
+// UnknownManagementCluster is the error for a name that no management cluster has. Its hint has the known names to choose from.
+func UnknownManagementCluster(name string, known []string) error {
+	return &diag.Error{
+		Op: "find management cluster " + name, Err: ErrNoManagementCluster, Hint: diag.Among(name, known), Code: diag.ExitUsage,
 	}
-	return nil, &diag.Error{Op: "find management cluster " + name, Err: ErrNoManagementCluster, Hint: hint, Code: diag.ExitUsage}
 }
 
 // Dir returns the folder of the management cluster's own configuration in the fleet repo.

@@ -100,7 +100,7 @@ func Set(src []byte, document int, path Path, value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return changed, proveOnly(src, changed, document, func(before any) any { return withValue(before, path, value) })
+	return changed, proveOnly(src, changed, document, path, func(before any) any { return withValue(before, path, value) })
 }
 
 // Append returns src with item added to the end of the list at path. It adds the list if it is missing. The errors are those of Set.
@@ -135,7 +135,7 @@ func Append(src []byte, document int, path Path, item *yaml.Node) ([]byte, error
 			return nil, err
 		}
 	}
-	return changed, proveOnly(src, changed, document, func(before any) any {
+	return changed, proveOnly(src, changed, document, path, func(before any) any {
 		items, _ := valueAt(before, path).([]any)
 		return withValue(before, path, append(slices.Clone(items), wanted))
 	})
@@ -173,24 +173,25 @@ func values(src []byte) ([]any, error) {
 }
 
 // proveOnly checks that src and changed decode to the same values, except for the change to one document. Otherwise it returns
-// ErrCannotEdit.
-func proveOnly(src, changed []byte, document int, change func(before any) any) error {
+// ErrCannotEdit in the line of the node at path. What the parser says of changed is about a text that nobody wrote, so the error leaves it
+// out.
+func proveOnly(src, changed []byte, document int, path Path, change func(before any) any) error {
 	before, err := values(src)
 	if err != nil {
 		return err
 	}
 	after, err := values(changed)
+	if err == nil && document < len(before) {
+		before[document] = change(before[document])
+		if reflect.DeepEqual(before, after) {
+			return nil
+		}
+	}
+	root, err := top(src, document, path)
 	if err != nil {
 		return err
 	}
-	if document >= len(before) {
-		return ErrCannotEdit
-	}
-	before[document] = change(before[document])
-	if !reflect.DeepEqual(before, after) {
-		return ErrCannotEdit
-	}
-	return nil
+	return cannotEdit(Nearest(root, path...), unusual)
 }
 
 // valueAt returns the value at path in doc, or nil.

@@ -42,10 +42,10 @@ func Remove(src []byte, document int, path Path) ([]byte, error) {
 		return nil, err
 	}
 	wanted := func(before any) any { return without(before, path) }
-	if whole := endedAs(src, changed); proveOnly(src, whole, document, wanted) == nil {
+	if whole := endedAs(src, changed); proveOnly(src, whole, document, path, wanted) == nil {
 		return whole, nil
 	}
-	return changed, proveOnly(src, changed, document, wanted)
+	return changed, proveOnly(src, changed, document, path, wanted)
 }
 
 // RemoveItem removes a list item and so undoes Append. If Append would add the list or its enclosing fields in the same form for this one
@@ -108,7 +108,8 @@ func (e *editor) removeLines(parent, n *yaml.Node) ([]byte, error) {
 	first := parent.Content[i]
 	line, column := first.Line, first.Column
 	if parent.Kind == yaml.SequenceNode {
-		line, column = e.dashLine(parent, first), parent.Column
+		list := e.atDash(parent)
+		line, column = e.dashLine(list, first), list.Column
 	}
 	start := e.lines[line-1]
 	if before := e.src[start : start+column-1]; len(bytes.TrimSpace(before)) > 0 { // the field follows the dash of an item

@@ -203,11 +203,28 @@ func (e *editor) appendToList(parent, n, item *yaml.Node) ([]byte, error) {
 		}
 		return e.addToFlow(n, text)
 	}
+	n = e.atDash(n)
 	lines, err := Lines(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{item}}, n.Column-1)
 	if err != nil {
 		return nil, err
 	}
 	return e.insertAfterLine(e.lastLine(n, n.Column-1), lines), nil
+}
+
+// atDash returns the block list n with the place of its first dash. The parser gives a list with an anchor or a tag the place of that.
+func (e *editor) atDash(n *yaml.Node) *yaml.Node {
+	if n.Anchor == "" && n.Style&yaml.TaggedStyle == 0 || len(n.Content) == 0 {
+		return n
+	}
+	for line := n.Line + 1; line <= n.Content[0].Line; line++ {
+		text, _ := e.line(line)
+		if trimmed := strings.TrimLeft(text, " "); strings.HasPrefix(trimmed, "-") {
+			moved := *n
+			moved.Line, moved.Column = line, len(text)-len(trimmed)+1
+			return &moved
+		}
+	}
+	return n
 }
 
 // openList replaces the empty list n by a block with item below the key. The dash has the column of the key. This tells RemoveItem that the
