@@ -45,5 +45,5 @@ func (i *Item) credentialsText(now time.Time) (text string, ended bool) {
 	return fmt.Sprintf("its credentials ended at %s", i.CredentialsUntil.Format(time.RFC3339)), true
 }
 
-// newCredentials is what to do about credentials that end. Init leases those anew that Vault or a command gives.
-const newCredentials = "change them at their source, and run `fleetctl init`; `fleetctl credentials` lists them"
+// newCredentials is what to do about credentials that end. Some have to be changed at their source first: `fleetctl credentials` says which.
+const newCredentials = "`fleetctl credentials` lists them, and says how to renew them"

@@ -16,7 +16,7 @@ func TestCredentialsThatEnd(t *testing.T) {
 	}{
 		"no end": {nil, "", true},
 		"late":   {new(now.Add(25 * time.Hour)), "", true},
-		"soon":   {new(now.Add(time.Hour)), "credentials end at 2026-11-23T06:00:00Z: change them at their source, and run `fleetctl init`", true},
+		"soon":   {new(now.Add(time.Hour)), "credentials end at 2026-11-23T06:00:00Z: `fleetctl credentials` lists them", true},
 		"ended":  {new(now.Add(-time.Hour)), "credentials ended at 2026-11-23T04:00:00Z", false},
 	} {
 		r := &Report{

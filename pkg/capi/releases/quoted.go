@@ -63,8 +63,8 @@ func (p processor) GetVariableMap(raw []byte) (map[string]*string, error) {
 	return named, nil
 }
 
-// partEnd ends a part of a file: here a YAML document ends too. Nearly all of the text is in parts without variables. clusterctl's processor
-// would take a second for the components of a few providers, so it does not get these parts.
+// partEnd ends a part of a file: here a YAML document ends too. Nearly all of the text is in parts without variables. clusterctl's
+// processor would take a second for the components of a few providers, so it does not get these parts.
 var partEnd = []byte("\n---")
 
 // withVariables returns the parts of a file that name variables.
