@@ -12,7 +12,8 @@ const someKeys = `{"keys":[{"use":"sig","kty":"RSA","kid":"k","alg":"RS256","n":
 func TestIssuerFiles(t *testing.T) {
 	got, err := issuerFiles(
 		[]byte(
-			`{"issuer":"https://oidc.example.com/mgmt","jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks","response_types_supported":["id_token"]}`,
+			`{"issuer":"https://oidc.example.com/mgmt","jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks",`+
+				`"response_types_supported":["id_token"]}`,
 		),
 		[]byte(someKeys),
 		"mgmt",

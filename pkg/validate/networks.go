@@ -61,9 +61,11 @@ var netPaths = map[string][]netPath{
 
 // awsPaths are the ranges of a VPC. A second range may be for pods, if they get addresses of the VPC.
 var awsPaths = []netPath{
-	{ofNodes, "spec.network.vpc.cidrBlock"}, {ofNodes, "spec.network.subnets[].cidrBlock"},
+	{ofNodes, "spec.network.vpc.cidrBlock"},
+	{ofNodes, "spec.network.subnets[].cidrBlock"},
 	{ofEither, "spec.network.vpc.secondaryCidrBlocks[].ipv4CidrBlock"},
-	{ofEither, "spec.network.vpc.ipv6.cidrBlock"}, {ofEither, "spec.network.subnets[].ipv6CidrBlock"},
+	{ofEither, "spec.network.vpc.ipv6.cidrBlock"},
+	{ofEither, "spec.network.subnets[].ipv6CidrBlock"},
 }
 
 // endpoint is the field with the address of the API server, if the address is known before the cluster exists.

@@ -390,7 +390,7 @@ func TestNotRefused(t *testing.T) {
 		},
 		{"AWSManagedControlPlane", "network: {vpc: {id: vpc-1, availabilityZoneUsageLimit: 1}, subnets: [{id: a}, {id: b}]}"},
 		{"AWSCluster", "network: {vpc: {id: vpc-1, tags: {sigs.k8s.io/cluster-api-provider-aws/cluster/c: owned}}}"}, // the provider's own
-		{"AWSClusterTemplate", "network: {vpc: {id: vpc-1}}"}, // a patch may name them
+		{"AWSClusterTemplate", "network: {vpc: {id: vpc-1}}"},                                                        // a patch may name them
 		{"AWSClusterTemplate", "network: {subnets: [{id: subnet-1}]}"},
 		{"AWSCluster", "network: {vpc: {id: \"${VPC}\"}, subnets: [{id: subnet-1}]}"},
 		{"AWSCluster", "network: {subnets: [{id: a, isIpv6: true, isPublic: \"${PUBLIC}\"}, {id: b, cidrBlock: \"${RANGE}\"}]}"},
