@@ -146,13 +146,13 @@ func (c *Client) WaitEstablished(ctx context.Context, names ...string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelism)
 	for _, name := range names {
-		group.Go(func() error { return c.waitEstablished(ctx, name) })
+		group.Go(func() error { return c.waitEstablished(ctx, name, establishTime) })
 	}
 	return group.Wait()
 }
 
 const (
-	// establishTime is the time after which waitEstablished touches a CRD. It doubles after each touch. Most CRDs are established in a
+	// establishTime is the time after which WaitEstablished touches a CRD. It doubles after each touch. Most CRDs are established in a
 	// fraction of a second.
 	establishTime = 5 * time.Second
 	// touchAnnotation is an annotation without meaning. Setting it updates a CRD.
@@ -161,18 +161,20 @@ const (
 
 var errNotEstablished = errors.New("it is not established")
 
-// waitEstablished waits until the CRD is established, and touches it from time to time. An API server that was killed after it accepted a
-// CRD's names does not establish the CRD after its restart, until somebody updates the CRD: the establishing controller of
-// k8s.io/apiextensions-apiserver handles only updates. A server that does not return the CRD in time is busy, and gets no touch.
-func (c *Client) waitEstablished(ctx context.Context, name string) error {
-	for patience := establishTime; ; patience *= 2 {
-		seen, err := c.established(ctx, name, patience)
+// waitEstablished waits until the CRD is established, and touches it after this patience, and then less and less often. An API server that
+// was killed after it accepted a CRD's names does not establish the CRD after its restart, until somebody updates the CRD: the establishing
+// controller of k8s.io/apiextensions-apiserver handles only updates. A server that has not accepted the names in time is busy. It gets no
+// touch, which would keep it busy.
+func (c *Client) waitEstablished(ctx context.Context, name string, patience time.Duration) error {
+	for {
+		accepted, err := c.established(ctx, name, patience)
 		if ctx.Err() != nil || !errors.Is(err, errNotEstablished) {
 			return err
 		}
-		if !seen {
+		if !accepted {
 			continue
 		}
+		patience *= 2
 		crd := &unstructured.Unstructured{}
 		crd.SetGroupVersionKind(crdGroupKind.WithVersion("v1"))
 		crd.SetName(name)
@@ -186,18 +188,18 @@ func (c *Client) waitEstablished(ctx context.Context, name string) error {
 	}
 }
 
-// established waits until the API server serves a CRD, for at most patience. seen tells whether the server has returned the CRD at all.
-func (c *Client) established(ctx context.Context, name string, patience time.Duration) (seen bool, err error) {
+// established waits until the API server serves a CRD, for at most patience. accepted tells whether the server has accepted its names.
+func (c *Client) established(ctx context.Context, name string, patience time.Duration) (accepted bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errNotEstablished)
 	defer cancel()
 	err = c.WaitFor(ctx, crdGroupKind.WithVersion("v1"), Key{Name: name}, func(crd *unstructured.Unstructured) (bool, error) {
-		seen = seen || crd != nil
+		accepted = crd != nil && conditionStatus(crd, "NamesAccepted") == metav1.ConditionTrue
 		return crd != nil && conditionStatus(crd, "Established") == metav1.ConditionTrue, nil
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errNotEstablished) { // patience ended during a request, which returned err
-		return seen, errNotEstablished
+		return accepted, errNotEstablished
 	}
-	return seen, err
+	return accepted, err
 }
 
 // timeoutError returns ctx's cause. If the deadline has passed, it adds what is still missing.
