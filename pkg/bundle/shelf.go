@@ -52,7 +52,7 @@ func (s *Shelf) fail(verb string, err error) error {
 	hint := ""
 	refused, ok := errors.AsType[*transport.Error](err)
 	switch {
-	case !ok && notReached(err):
+	case !ok && diag.Hint(err) == "" && notReached(err): // a web page has its own hint
 		hint = "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"
 	case !ok:
 	case isStatus(err, http.StatusUnauthorized, http.StatusForbidden):
@@ -65,7 +65,7 @@ func (s *Shelf) fail(verb string, err error) error {
 	return diag.Wrap(verb+" "+s.String(), quotable(err), hint)
 }
 
-// notReached tells whether the request got no answer.
+// notReached tells whether a request failed before an answer that is one of a registry.
 func notReached(err error) bool {
 	_, is := errors.AsType[*url.Error](err)
 	return is
