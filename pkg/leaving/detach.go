@@ -226,8 +226,8 @@ func (d *detach) file(ending string) (string, error) {
 func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 	step := d.Report.Start("undo it")
 	_, err := handover.AbortAlone(ctx, handover.Options{
-		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client},
-		Select: []kube.Key{d.key},
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
+		Progress: handover.Telling(step.Detail),
 	})
 	if err == nil {
 		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
@@ -252,7 +252,7 @@ func (d *detach) letGo(ctx context.Context, _ func(string)) error {
 func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
 	d.result.Report, err = handover.Detach(ctx, handover.Options{
 		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
-		Progress: func(progress handover.Progress) { detail(progress.String()) },
+		Progress: handover.Telling(detail),
 	})
 	return err
 }
