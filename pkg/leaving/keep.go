@@ -93,13 +93,13 @@ func (d *detach) writeRest(ctx context.Context, rest []*unstructured.Unstructure
 		content.Write(text)
 		objects++
 	}
-	d.Report.Warn("an earlier run (" + d.begun.By + ") has saved the objects on another machine, and may have removed some since: the snapshot " +
-		"of this machine has the others")
+	d.Report.Warn("an earlier run (" + d.begun.By + ") has saved the objects on another machine, and may have removed some since: the " +
+		"snapshot of this machine has the others")
 	return d.write(content.Bytes(), objects, rest[0].GetUID())
 }
 
-// write writes the snapshot, which has an object with this UID. A snapshot without it is of an earlier cluster of the same name, and nothing
-// else may hold the keys of that cluster: it stays, under another name.
+// write writes the snapshot, which has an object with this UID. A snapshot without it is of an earlier cluster of the same
+// name, and nothing else may hold the keys of that cluster: it stays, under another name.
 func (d *detach) write(content []byte, objects int, uid types.UID) error {
 	header := fmt.Sprintf("# %s of management cluster %s before cluster %s was detached\n", plain.Count(objects, "object"),
 		d.opts.Target.Name, d.key)
