@@ -67,7 +67,7 @@ func openAround(ctx context.Context, o AroundOptions) (*run, error) {
 // BeingFenced is the error for a management cluster that waits for the objects that another tool restores.
 func BeingFenced(name string, j *Journal) error {
 	return diag.Errorf("first finish the restore (`"+j.Command()+"`) or undo it (`fleetctl restore --abort`)",
-		"%s is fenced for a restore by another tool since %s began it", name, j.By)
+		"%s is fenced, so that another tool can restore into it; %s began this", name, j.By)
 }
 
 // FenceAround fences the target, so that only the other tool can write the objects that providers act on. It stops the

@@ -82,6 +82,7 @@ func (r *run) beginDetach(ctx context.Context) error {
 	}
 	next := r.newJournal(RoleSource, graph)
 	next.Source, next.Owner, next.Select, next.Detach, next.Epoch = r.source.party, r.source.party, r.selection(), true, graph.Epoch()
+	next.Left = remnants(graph)
 	next.over(j)
 	if err := r.source.put(ctx, next); err != nil {
 		return err
@@ -119,6 +120,11 @@ func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnan
 	if err != nil {
 		return nil, err
 	}
+	return remnants(graph), nil
+}
+
+// remnants returns the machines in graph.
+func remnants(graph *capi.Graph) []Remnant {
 	remnants := []Remnant{}
 	for _, item := range graph.Items {
 		id, _, _ := unstructured.NestedString(item.Object, "spec", "providerID")
@@ -127,7 +133,7 @@ func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnan
 		}
 		remnants = append(remnants, Remnant{Kind: item.GetKind(), Name: item.Ref().Key.String(), ProviderID: id})
 	}
-	return remnants, nil
+	return remnants
 }
 
 // Remnant is a machine that no management cluster manages any more.

@@ -80,6 +80,14 @@ func (p Progress) String() string {
 	return text
 }
 
+// Telling returns the Progress of Options for detail, which takes one line at a time. It returns nil for nil.
+func Telling(detail func(string)) func(Progress) {
+	if detail == nil {
+		return nil
+	}
+	return func(p Progress) { detail(p.String()) }
+}
+
 // Report tells what a hand-over has done.
 type Report struct {
 	ID    string `json:"id"`

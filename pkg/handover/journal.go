@@ -91,7 +91,9 @@ type Journal struct {
 	Groups []string `json:"groups,omitempty"`
 
 	// Detach says that the selected Clusters are detached, so there is no target.
-	Detach bool `json:"detach,omitempty"`
+	// Left are their machines, which a later run can no longer read.
+	Detach bool      `json:"detach,omitempty"`
+	Left   []Remnant `json:"left,omitempty"`
 	// Snapshot is what the work was restored from, and Source is the management cluster of the snapshot. Snapshot is
 	// empty for a hand-over between two running clusters.
 	Snapshot string `json:"snapshot,omitempty"`

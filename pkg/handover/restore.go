@@ -219,10 +219,11 @@ func inTheWay[T fmt.Stringer](target string, taken []T) error {
 }
 
 // AbortRestore undoes a restore that has not taken over. It deletes the copies from the target, and changes no machine.
-// If no restore is under way, AbortRestore does nothing and returns a nil report.
-func AbortRestore(ctx context.Context, target Side) (*Report, error) {
-	r := newRun(Options{Target: target})
-	var err error
+// If no restore is under way, AbortRestore does nothing and returns a nil report. tell, if not nil, is told how far it is.
+func AbortRestore(ctx context.Context, target Side, tell func(Progress)) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, tell, target)
+	defer func() { err = named(err) }()
+	r := newRun(Options{Target: target, Progress: tell})
 	if r.target, err = openSide(ctx, target); err != nil {
 		return nil, err
 	}
@@ -250,10 +251,13 @@ func AbortRestore(ctx context.Context, target Side) (*Report, error) {
 // begins the abort shuts out a run that is still working. AbortWithoutSource calls settled, if not nil, after that
 // write, and calls it again in a later run. While settled fails, the journal stays. A source that comes back is still
 // fenced, and its journal names the hand-over. If no hand-over is under way, AbortWithoutSource does nothing and returns
-// a nil report.
-func AbortWithoutSource(ctx context.Context, target Side, settled func(context.Context) error) (*Report, error) {
-	r := newRun(Options{Target: target})
-	var err error
+// a nil report. tell, if not nil, is told how far it is.
+func AbortWithoutSource(
+	ctx context.Context, target Side, settled func(context.Context) error, tell func(Progress),
+) (_ *Report, err error) {
+	ctx, tell, named := attend(ctx, tell, target)
+	defer func() { err = named(err) }()
+	r := newRun(Options{Target: target, Progress: tell})
 	if r.target, err = openSide(ctx, target); err != nil {
 		return nil, err
 	}

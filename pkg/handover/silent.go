@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
@@ -30,6 +31,21 @@ func (e *SilentError) Error() string {
 // Unwrap returns the cause.
 func (e *SilentError) Unwrap() error { return e.Err }
 
+// refusedError says which side of a hand-over no longer accepts the credential.
+type refusedError struct {
+	side Side
+	err  error
+}
+
+// Error names the side and the cause.
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the API server of %s at %s does not accept the credential of the kubeconfig: %v",
+		e.side.Name, e.side.Client.Host(), e.err)
+}
+
+// Unwrap returns the cause.
+func (e *refusedError) Unwrap() error { return e.err }
+
 // listener hears of the requests to both sides, and remembers the last Progress.
 type listener struct {
 	tell  func(Progress) // nil if nobody wants to know
@@ -41,8 +57,8 @@ type listener struct {
 }
 
 // attend returns a context and a function for progress, which both take the place of the given ones. If a side does not
-// answer a request for a while, the progress says so until the side answers. The third result names this side in an
-// error of the hand-over; it returns other errors as they are.
+// answer a request for a while, the progress says so until the side answers. The third result names in an error of the
+// hand-over the side that does not answer, or that refuses the login; it returns other errors as they are.
 func attend(
 	ctx context.Context, tell func(Progress), sides ...Side,
 ) (listening context.Context, telling func(Progress), named func(error) error) {
@@ -155,6 +171,11 @@ func (l *listener) named(err error) error {
 	}
 	if s := l.only(func(c *kube.Client) bool { return c.Unanswered(err) }); s != nil {
 		return &SilentError{Side: s.Name, Host: s.Client.Host(), Err: err}
+	}
+	_, refused := errors.AsType[*refusedError](err)
+	if s := l.only(func(c *kube.Client) bool { return c.RefusedLogin(err) }); s != nil && !refused {
+		return diag.Wrap("", &refusedError{*s, err},
+			"its credential may have expired: get a new kubeconfig of "+s.Name+", and run the same command again, which continues")
 	}
 	return err
 }

@@ -2,13 +2,18 @@ package handover
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/progress"
 )
@@ -75,5 +80,28 @@ func TestAttendNamesTheSideOfAnError(t *testing.T) {
 		if again := named(err); again != err { //nolint:errorlint // it must be the same
 			t.Errorf("%s: named twice: %v", name, again)
 		}
+	}
+}
+
+// TestAttendNamesTheSideThatRefusesTheLogin has a server that refuses the credential, and one that takes it.
+func TestAttendNamesTheSideThatRefusesTheLogin(t *testing.T) {
+	expired := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer expired.Close()
+	valid := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+	defer valid.Close()
+	here, there := sideAt(t, "here", valid.URL), sideAt(t, "there", expired.URL)
+	ctx, _, named := attend(t.Context(), nil, here, there)
+	_, absent := here.Client.ServerVersion(ctx)
+	if err := named(absent); err != absent || absent == nil { //nolint:errorlint // it must be the same
+		t.Errorf("an answer became %v", err)
+	}
+	_, refused := there.Client.ServerVersion(ctx)
+	err := named(fmt.Errorf("fence it: %w", refused))
+	if err == nil || !strings.Contains(err.Error(), "the API server of there at "+expired.URL) ||
+		!strings.Contains(diag.Hint(err), "get a new kubeconfig of there") || !errors.Is(err, refused) {
+		t.Errorf("it says %v (%s)", err, diag.Hint(err))
+	}
+	if again := named(err); again != err { //nolint:errorlint // it must be the same
+		t.Errorf("named twice: %v", again)
 	}
 }

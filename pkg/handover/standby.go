@@ -304,9 +304,10 @@ func AbortTry(ctx context.Context, target Side) error { return abortTry(ctx, tar
 
 // abortTry is AbortTry, but undoes only a try of the given runner, unless runner is empty. The runner cannot change
 // between the check and the abort, because the journal is written by compare-and-swap.
-func abortTry(ctx context.Context, target Side, runner string) error {
+func abortTry(ctx context.Context, target Side, runner string) (err error) {
+	ctx, _, named := attend(ctx, nil, target)
+	defer func() { err = named(err) }()
 	r := newRun(Options{Target: target})
-	var err error
 	if r.target, err = openSide(ctx, target); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,6 +86,7 @@ type Client struct {
 	config    *rest.Config
 	http      *http.Client
 	discovery *discovery.DiscoveryClient
+	refused   *atomic.Bool // whether the API server has refused a login
 }
 
 // New returns a client for the cluster in kubeconfig. It sends no request, so only the first use of the client shows whether the cluster
@@ -118,7 +120,9 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, diag.Wrap("use kubeconfig", err, "")
 	}
+	refused := &atomic.Bool{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		next = &refusals{next, refused}
 		return bound(sameorigin.Bind(next, server), timeout, cmp.Or(opts.MostBytes, mostBytes))
 	})
 	httpClient, err := rest.HTTPClientFor(config)
@@ -143,7 +147,7 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
 	learning := &prompt{c, sameorigin.Display(config.Host), &sync.Map{}}
-	return &Client{WithWatch: learning, config: config, http: httpClient, discovery: disco}, nil
+	return &Client{WithWatch: learning, config: config, http: httpClient, discovery: disco, refused: refused}, nil
 }
 
 // WithScheme returns a client that also knows the types that add registers. It shares cluster, connections and REST mapper with c.
@@ -156,7 +160,9 @@ func (c *Client) WithScheme(add ...func(*runtime.Scheme) error) (*Client, error)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", c.Host(), err)
 	}
-	return &Client{WithWatch: &prompt{wider, c.Host(), &sync.Map{}}, config: c.config, http: c.http, discovery: c.discovery}, nil
+	knowing := *c
+	knowing.WithWatch = &prompt{wider, c.Host(), &sync.Map{}}
+	return &knowing, nil
 }
 
 // As returns a client for the same cluster that impersonates another user. The API server must allow the kubeconfig's user to impersonate.
@@ -310,6 +316,12 @@ func Answered(err error) bool {
 		Answered() bool
 	}](err)
 	return is && answer.Answered()
+}
+
+// RefusedLogin tells whether err means that this client's API server does not accept the credential. It is false as long as only another
+// server has refused a login. A client that As has made counts as the client that it was made from.
+func (c *Client) RefusedLogin(err error) bool {
+	return apierrors.IsUnauthorized(err) && c.refused.Load()
 }
 
 // asked tells whether err is about a request to this client's API server.

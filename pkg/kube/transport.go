@@ -32,6 +32,21 @@ func bound(next http.RoundTripper, timeout time.Duration, most int) http.RoundTr
 	return &roundTimeout{next: next, bounded: contact.Bound(next, most), timeout: timeout, most: int64(most)}
 }
 
+// refusals notes that an API server has refused a login: the error that client-go makes of it does not name the server.
+type refusals struct {
+	next    http.RoundTripper
+	refused *atomic.Bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *refusals) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		r.refused.Store(true)
+	}
+	return resp, err
+}
+
 // takenKey is the key of what the pages of a list have taken, in the context of their requests.
 type takenKey struct{}
 

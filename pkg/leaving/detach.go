@@ -4,20 +4,16 @@ package leaving
 
 import (
 	"context"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -58,7 +54,8 @@ type detach struct {
 	client  *kube.Client
 	manager *capi.Manager
 	key     kube.Key
-	release kube.Key // the HelmRelease that makes the cluster; empty if it is deleted
+	begun   *handover.Journal // of an earlier run that was interrupted; nil if this is the first run
+	release kube.Key          // the HelmRelease that makes the cluster; empty if it is deleted
 	result  *DetachResult
 }
 
@@ -147,7 +144,8 @@ func (d *detach) find(ctx context.Context) (err error) {
 		func(full string) bool { return management.SameCluster(d.opts.Cluster, full) }) {
 		namespace, name, _ := strings.Cut(journal.Select[0], "/")
 		d.key = kube.Key{Namespace: namespace, Name: name}
-		d.result.Cluster = d.key.String()
+		d.result.Cluster, d.begun = d.key.String(), journal
+		d.result.Left = append(d.result.Left, journal.Left...)
 		return nil // the run that began has checked everything below
 	}
 	cluster, err := workload(ctx, d.opts.Target, d.manager, journal, d.opts.Cluster)
@@ -175,59 +173,12 @@ func (d *detach) find(ctx context.Context) (err error) {
 	return err
 }
 
-// keep writes to private files what nobody could find out afterwards.
-func (d *detach) keep(ctx context.Context, detail func(string)) error {
-	if d.release == (kube.Key{}) && len(d.result.Left) == 0 {
-		return steps.NothingToDo("an earlier run has saved them")
-	}
-	detail("taking a snapshot of the Cluster API objects")
-	content, objects, err := d.manager.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	header := fmt.Sprintf("# %s of management cluster %s before cluster %s was detached\n", plain.Count(objects, "object"),
-		d.opts.Target.Name, d.key)
-	if d.result.Snapshot, err = d.file(".yaml"); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(d.result.Snapshot, append([]byte(header), content...), 0o600); err != nil {
-		return fmt.Errorf("keep a snapshot: %w", err)
-	}
-	kubeconfig, err := d.manager.WorkloadKubeconfig(ctx, d.key)
-	if kube.IsAbsent(err) {
-		return nil // there is no kubeconfig, because the cluster was never made
-	}
-	if err != nil {
-		return err
-	}
-	file := d.opts.KubeconfigOut
-	if file == "" {
-		if file, err = d.file(".kubeconfig"); err != nil {
-			return err
-		}
-	}
-	d.result.Kubeconfig = file
-	return kube.WriteKubeconfig(file, kubeconfig)
-}
-
-// file returns the path of a private file for data of the cluster. The file is in no folder of a management cluster, so
-// it outlives the state of the management cluster.
-func (d *detach) file(ending string) (string, error) {
-	dir := filepath.Join(d.Store.Dir, "detached")
-	if err := atomicfile.MkdirAll(dir, 0o700); err != nil {
-		return "", diag.Wrap("save the kubeconfig and the objects of "+d.key.String(), err,
-			"point --state-dir or FLEETCTL_STATE_DIR at a folder that you can write")
-	}
-	_ = atomicfile.Sweep(dir) // what a killed run left, which has Secrets
-	return filepath.Join(dir, strings.Join([]string{d.opts.Target.Name, d.key.Namespace, d.key.Name}, "-")+ending), nil
-}
-
 // abort gives the cluster back to Cluster API and Flux.
 func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 	step := d.Report.Start("undo it")
 	_, err := handover.AbortAlone(ctx, handover.Options{
-		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client},
-		Select: []kube.Key{d.key},
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
+		Progress: handover.Telling(step.Detail),
 	})
 	if err == nil {
 		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
@@ -252,7 +203,7 @@ func (d *detach) letGo(ctx context.Context, _ func(string)) error {
 func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
 	d.result.Report, err = handover.Detach(ctx, handover.Options{
 		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
-		Progress: func(progress handover.Progress) { detail(progress.String()) },
+		Progress: handover.Telling(detail),
 	})
 	return err
 }

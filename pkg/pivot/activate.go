@@ -263,9 +263,7 @@ func (a *activation) handOptions(client *kube.Client, detail func(string)) hando
 	o := handover.Options{
 		Fleet: a.session.Identity(), Source: handover.Side{Name: a.session.StandbyOf, Client: a.source}, Target: a.session.Side(client),
 	}
-	if detail != nil {
-		o.Progress = func(progress handover.Progress) { detail(progress.String()) }
-	}
+	o.Progress = handover.Telling(detail)
 	return o
 }
 

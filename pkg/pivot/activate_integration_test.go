@@ -41,6 +41,14 @@ func TestStandbyThatTookOverIsNotUndone(t *testing.T) {
 		!strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
 		t.Errorf("%v, %q", err, diag.Hint(err))
 	}
+	over.Phase, over.Snapshot = handover.PhaseCommitted, "" // by --hand-over, and this machine does not reach the other one
+	for _, gone := range []bool{false, true} {
+		a.opts.SourceIsGone = gone
+		if err := a.undo(ctx); err == nil || !strings.Contains(err.Error(), "this cannot be undone") ||
+			!strings.Contains(diag.Hint(err), "`fleetctl standby activate spare` finishes") {
+			t.Errorf("after the commit of a hand-over, gone %t: %v, %q", gone, err, diag.Hint(err))
+		}
+	}
 }
 
 // A run that was killed after its last change of the fleet repo has printed nothing: the same command says what it did. A management

@@ -17,13 +17,16 @@ func (a *activation) undo(ctx context.Context) error {
 		}
 		return forgetNotes(ctx, a.session)
 	}
+	if a.journal.Phase.Committed() { // whether or not the other management cluster answers
+		return a.tookOver()
+	}
 	step := a.session.Deps.Report.Start("undo the activation")
 	var report *handover.Report
 	var err error
 	if a.handsOver() && !a.journal.Tried() {
 		report, err = a.undoHandOver(ctx, step.Detail)
 	} else {
-		report, err = handover.AbortRestore(ctx, a.session.Side(a.client))
+		report, err = handover.AbortRestore(ctx, a.session.Side(a.client), handover.Telling(step.Detail))
 	}
 	if err == nil && report == nil {
 		err = a.tookOver()
@@ -84,5 +87,5 @@ func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (rep
 		return nil, diag.Wrap("reach "+a.session.StandbyOf, err, "give this machine access to it: `fleetctl connect --management "+
 			a.session.StandbyOf+"`; if it is gone for good: --abort --source-is-gone")
 	}
-	return handover.AbortWithoutSource(ctx, a.session.Side(a.client), nil)
+	return handover.AbortWithoutSource(ctx, a.session.Side(a.client), nil, handover.Telling(detail))
 }

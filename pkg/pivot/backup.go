@@ -81,6 +81,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 	if err != nil {
 		return nil, err
 	}
+	made := aboutNewFolder(place, o.Target.Name)
 	step := deps.Report.Start("take a snapshot of " + o.Target.Name)
 	snap, missing, err := keepOne(ctx, place, keys, client, claim, step.Detail)
 	if err != nil {
@@ -88,10 +89,23 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 		return nil, err
 	}
 	step.Done()
+	if made != "" {
+		deps.Report.Warn(made)
+	}
 	return &BackupResult{
 		FormatVersion: "1", Cluster: o.Target.Name, Snapshot: snap.ID, Place: place.String(), Taken: snap.Taken, Clusters: snap.Clusters,
 		Counts: snap.Counts, Missing: missing, Next: []string{showCommand(from, snap.ID) + "    # shows the content"},
 	}, nil
+}
+
+// aboutNewFolder says that a snapshot is the first one in its folder; "" if it is not, or for another place. A mount point
+// whose volume is not mounted looks like a new folder, and the snapshot would not outlive this machine.
+func aboutNewFolder(place snapshot.Place, cluster string) string {
+	if folder, is := place.(interface{ IsNew() bool }); !is || !folder.IsNew() {
+		return ""
+	}
+	return fmt.Sprintf("%s had no folder for %s before, so it was made: if a volume should be mounted there, mount it, and run the same "+
+		"command again", place, cluster)
 }
 
 // showCommand is the command that shows what a snapshot has. from is the value of its flag --from, or "" for the place of fleet.yaml.

@@ -9,6 +9,25 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/management"
 )
 
+// A folder that a snapshot makes may be the mount point of a volume that is not mounted. The next snapshot there makes none.
+func TestBackupTellsOfANewFolder(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "mnt")
+	o := BackupOptions{Dir: t.TempDir(), To: root, Target: &management.Target{Name: "play"}}
+	for _, mounted := range []bool{false, true} {
+		place, _, err := o.place()
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := aboutNewFolder(place, "play")
+		if mounted != (says == "") || !mounted && !strings.Contains(says, root+" had no folder for play before") {
+			t.Errorf("mounted %t: %q", mounted, says)
+		}
+		if err := place.Save(t.Context(), "20260101T000000Z-abcdef", []byte("sealed")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The command that backup prints names the place as the flag --from takes it, not as people read it, and can be pasted into a shell.
 func TestBackupNamesItsPlaceAsRestoreTakesIt(t *testing.T) {
 	fleet := func(snapshots string) string {

@@ -39,9 +39,9 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.Cluster)
 	}
 	step := p.session.Deps.Report.Start("undo the hand-over at " + way.Name)
-	report, err := handover.AbortWithoutSource(ctx, handover.Side{Name: way.Name, Client: client}, func(ctx context.Context) error {
-		return forgetHandOver(ctx, p.session, journal.Target.Name)
-	})
+	settled := func(ctx context.Context) error { return forgetHandOver(ctx, p.session, journal.Target.Name) }
+	side := handover.Side{Name: way.Name, Client: client}
+	report, err := handover.AbortWithoutSource(ctx, side, settled, handover.Telling(step.Detail))
 	if err != nil {
 		step.Fail(err)
 		return nil, err

@@ -201,7 +201,7 @@ func (p *Move) abort(
 	how func(context.Context, handover.Options) (*handover.Report, error),
 ) (*MoveResult, error) {
 	step := p.session.Deps.Report.Start("undo the hand-over")
-	options.Progress = func(progress handover.Progress) { step.Detail(progress.String()) }
+	options.Progress = handover.Telling(step.Detail)
 	report, err := how(ctx, options)
 	if err != nil {
 		step.Fail(err)

@@ -261,7 +261,8 @@ func (r *Restoration) abort(ctx context.Context) (*RestoreResult, error) {
 		return nil, err
 	}
 	step := r.session.Deps.Report.Start("undo the restore")
-	result.Report, err = handover.AbortRestore(ctx, handover.Side{Name: r.session.Mgmt.Name, Client: there.Client})
+	side := handover.Side{Name: r.session.Mgmt.Name, Client: there.Client}
+	result.Report, err = handover.AbortRestore(ctx, side, handover.Telling(step.Detail))
 	if err != nil {
 		step.Fail(err)
 		return nil, err

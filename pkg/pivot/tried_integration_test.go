@@ -54,7 +54,7 @@ func TestRestoreTriesFlux(t *testing.T) {
 	if err != nil || j == nil || j.Phase.Committed() {
 		t.Errorf("the journal is %+v, %v", j, err)
 	}
-	if _, err := handover.AbortRestore(ctx, s.Side(e.Client)); err != nil {
+	if _, err := handover.AbortRestore(ctx, s.Side(e.Client), nil); err != nil {
 		t.Fatal(err)
 	}
 	d := &drill{session: s, snap: r.Snap, result: &DrillResult{}}

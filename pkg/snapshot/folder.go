@@ -49,6 +49,12 @@ func (f *Folder) String() string { return f.root }
 
 func (f *Folder) dir() string { return filepath.Join(f.root, f.cluster) }
 
+// IsNew tells whether the folder of the management cluster does not exist yet, so that Save would make it.
+func (f *Folder) IsNew() bool {
+	_, err := os.Stat(f.dir())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Save implements Place.
 func (f *Folder) Save(_ context.Context, id string, sealed []byte) error {
 	const hint = "give a folder that you can write"

@@ -38,7 +38,8 @@ func (t *transfer) abortAtTarget(ctx context.Context) (*Result, error) {
 			"%s has taken cluster %s over: this cannot be undone", t.to.target.Name, t.name)
 	}
 	step := t.Report.Start("undo the transfer at " + t.to.target.Name)
-	t.result.Report, err = handover.AbortWithoutSource(ctx, handover.Side{Name: t.to.target.Name, Client: t.to.client}, nil)
+	side := handover.Side{Name: t.to.target.Name, Client: t.to.client}
+	t.result.Report, err = handover.AbortWithoutSource(ctx, side, nil, handover.Telling(step.Detail))
 	if err != nil {
 		step.Fail(err)
 		return nil, err

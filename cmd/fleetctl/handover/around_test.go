@@ -248,7 +248,7 @@ func TestFenceOnly(t *testing.T) {
 			t.Errorf("a fence again: %d writes\n%s", o.count(), o.output)
 		}
 		o = w.execute(ctx, t, b.program, handOver, newMachine(t), &run{})
-		if o.code == 0 || o.count() != 0 || !strings.Contains(o.output, "is fenced for a restore by another tool") {
+		if o.code == 0 || o.count() != 0 || !strings.Contains(o.output, "is fenced, so that another tool can restore into it") {
 			t.Errorf("a hand-over to it: exit %d after %d writes\n%s", o.code, o.count(), o.output)
 		}
 		w.veleroRestores(ctx, t)

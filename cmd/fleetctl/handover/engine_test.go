@@ -109,18 +109,18 @@ func work(ctx context.Context, verb string, args []string) error {
 		return readSnapshot(ctx, options, handover.Restore)
 	case abortActivate:
 		options.Target.Standby = true
-		_, err := handover.AbortRestore(ctx, options.Target)
+		_, err := handover.AbortRestore(ctx, options.Target, options.Progress)
 		return err
 	case relieve:
 		options.Target.Standby = true
 		_, err := handover.Run(ctx, options)
 		return err
 	case abortLost:
-		_, err := handover.AbortWithoutSource(ctx, options.Target, func(context.Context) error { return nil })
+		_, err := handover.AbortWithoutSource(ctx, options.Target, func(context.Context) error { return nil }, options.Progress)
 		return err
 	case abortWithout:
 		options.Target.Standby = true
-		_, err := handover.AbortWithoutSource(ctx, options.Target, nil)
+		_, err := handover.AbortWithoutSource(ctx, options.Target, nil, options.Progress)
 		return err
 	case abortRelieve:
 		options.Target.Standby = true
@@ -133,7 +133,7 @@ func work(ctx context.Context, verb string, args []string) error {
 		_, err := handover.TakeIn(ctx, around(options))
 		return err
 	case abortRestore:
-		_, err := handover.AbortRestore(ctx, options.Target)
+		_, err := handover.AbortRestore(ctx, options.Target, options.Progress)
 		return err
 	case abortAlone:
 		options.Target = handover.Side{}

@@ -149,13 +149,15 @@ func TestTransferTellsTheWayOn(t *testing.T) {
 func TestTokenExpires(t *testing.T) {
 	ctx := t.Context()
 	w := newReleased(ctx, t)
-	for _, side := range []string{"source", "target"} {
+	for side, name := range map[string]string{"source": "root", "target": "eu"} {
 		machine := w.restore(ctx, t, w.beginning)
 		f := w.followed(ctx, t)
 		r := &run{}
 		r.expired = func(asked string) bool { return asked == side && r.count() >= 12 }
 		o := w.execute(ctx, t, f.command(t, false), transferCommand, machine, r)
-		if o.code == 0 || o.took > endsWithin || !strings.Contains(o.output, "hand it over: ") {
+		if o.code == 0 || o.took > endsWithin || !strings.Contains(o.output, "hand it over: ") ||
+			!strings.Contains(o.output, "the API server of "+name+" at ") ||
+			!strings.Contains(o.output, "get a new kubeconfig of "+name) {
 			t.Errorf("the token of the %s expires: exit %d after %s\n%s", side, o.code, o.took, o.output)
 		}
 		if lost := neither(ctx, t, w); len(lost) > 0 {
