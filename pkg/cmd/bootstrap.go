@@ -85,6 +85,9 @@ func (o *bootstrapOptions) complete(f *factory, _ ...string) error {
 }
 
 func runBootstrap(ctx context.Context, f *factory, o *bootstrapOptions) error {
+	if err := f.checkDeclared(o.bootstrap.PivotTo); err != nil {
+		return err
+	}
 	deps, err := f.deps()
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ type options interface {
 	complete(f *factory, args ...string) error
 }
 
-// running returns the RunE of a command. It refuses flags that would have no effect, calls complete, and then run. run calls one function
-// of a workflow and gives its result to a view.
+// running returns the RunE of a command. It refuses flags that would have no effect, and names in flags that nothing has. Then it calls
+// complete, and run. run calls one function of a workflow and gives its result to a view.
 func running[O options](f *factory, o O, run func(ctx context.Context, f *factory, o O) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		f.command = c
@@ -24,6 +24,9 @@ func running[O options](f *factory, o O, run func(ctx context.Context, f *factor
 			return err
 		}
 		if err := f.checkManagement(); err != nil {
+			return err
+		}
+		if err := f.checkNames(c, args); err != nil {
 			return err
 		}
 		if err := o.complete(f, args...); err != nil {

@@ -106,6 +106,9 @@ func (o *pivotOptions) complete(f *factory, _ ...string) error {
 }
 
 func runPivot(ctx context.Context, f *factory, o *pivotOptions) error {
+	if err := f.checkDeclared(o.pivot.To); err != nil {
+		return err
+	}
 	deps, err := f.deps()
 	if err != nil {
 		return err

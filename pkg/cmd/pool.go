@@ -103,6 +103,9 @@ type poolAddOptions struct {
 
 func (o *poolAddOptions) complete(f *factory, args ...string) error {
 	o.cluster, o.pool = args[0], args[1]
+	if err := f.checkCluster(o.cluster); err != nil {
+		return err
+	}
 	assignments, err := fleetrepo.ParseAssignments(o.set)
 	if err != nil {
 		return err
@@ -144,6 +147,9 @@ type poolScaleOptions struct {
 
 func (o *poolScaleOptions) complete(f *factory, args ...string) (err error) {
 	o.cluster, o.pool = args[0], args[1]
+	if err := f.checkCluster(o.cluster); err != nil {
+		return err
+	}
 	o.wanted, err = o.size.ask(f, o.cluster, o.pool)
 	return err
 }

@@ -271,7 +271,8 @@ func (s *Session) contradictions() error {
 	}
 	// For an ephemeral cluster the flag says what to bootstrap.
 	if name := s.Opts.Environment; name != "" && !s.Opts.Ephemeral && !slices.Contains(s.Fleet.EnvironmentNames(), name) {
-		wrong = append(wrong, fmt.Sprintf("--environment %s is not among the environments in fleet.yaml", name))
+		wrong = append(wrong, fmt.Sprintf("--environment %s is not among the environments in fleet.yaml (%s)", name,
+			strings.Join(s.Fleet.EnvironmentNames(), ", ")))
 		add = append(add, "`"+diag.ShellCommand("fleetctl", "environment", "add", name, "--commit")+"`")
 	}
 	if m, _, err := chosen(s.Fleet, s.Opts.Cluster); err == nil {

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -173,12 +174,7 @@ func (v *validator) refersTo(path, what, name string, declared []string) {
 	if len(declared) == 0 || slices.Contains(declared, name) {
 		return
 	}
-	hint := "there are: " + strings.Join(declared, ", ")
-	if nearest := diag.Nearest(name, declared); nearest != "" {
-		hint = "did you mean " + nearest + "?"
-	} else if len(declared) > 20 {
-		hint = "name one that fleet.yaml declares"
-	}
+	hint := cmp.Or(diag.Among(name, declared), "name one that fleet.yaml declares")
 	v.errorf(RuleValue, path, hint, "there is no %s %.80q", what, name)
 }
 
