@@ -117,8 +117,8 @@ func (f *factory) anyCluster(ctx context.Context, name string) (*fleetrepo.Clust
 	return f.manifestCluster(ctx, repo, name, err)
 }
 
-// manifestCluster returns the cluster that the repo has as objects of Cluster API with a name or NAMESPACE/NAME. If there is none, the error
-// is the given one, with the names of these clusters too if it is about an unknown name. It is an error if several have the name.
+// manifestCluster returns the cluster that the repo has as objects of Cluster API with a name or NAMESPACE/NAME. If there is none, the
+// error is the given one, with the names of these clusters too if it is about an unknown name. Several with the name are an error.
 func (f *factory) manifestCluster(ctx context.Context, repo *fleetrepo.Repo, name string, orElse error) (*fleetrepo.Cluster, error) {
 	cacheDir, err := f.cacheDir()
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *factory) manifestCluster(ctx context.Context, repo *fleetrepo.Repo, nam
 	return nil, diag.Usage("write NAMESPACE/NAME", "several clusters are called %s", name)
 }
 
-// notEditable returns the error of a command. If the command is for clusters of charts, and was given a cluster that the repo has as objects of
+// notEditable returns the error of a command. If the command is for clusters of charts, and was given one that the repo has as objects of
 // Cluster API, the error names the file to edit instead.
 func (f *factory) notEditable(ctx context.Context, err error) error {
 	unknown, ok := errors.AsType[*fleetrepo.UnknownClusterError](err)

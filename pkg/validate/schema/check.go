@@ -130,6 +130,9 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, 
 		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
 	}
 	if malformed != nil {
+		if misread := misread(object); len(misread) > 0 {
+			return append(problems, misread...), nil
+		}
 		return append(problems, fromField(malformed)), nil
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.schema)
