@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -112,27 +114,60 @@ func (f *factory) anyCluster(ctx context.Context, name string) (*fleetrepo.Clust
 	if err == nil {
 		return cluster, nil
 	}
-	cacheDir, cacheErr := f.cacheDir()
-	if cacheErr != nil {
-		return nil, cacheErr
-	}
-	all, _, listErr := review.Clusters(ctx, repo, cacheDir)
-	if listErr != nil {
+	return f.manifestCluster(ctx, repo, name, err)
+}
+
+// manifestCluster returns the cluster that the repo has as objects of Cluster API with a name or NAMESPACE/NAME. If there is none, the
+// error is the given one, with the names of these clusters too if it is about an unknown name. Several with the name are an error.
+func (f *factory) manifestCluster(ctx context.Context, repo *fleetrepo.Repo, name string, orElse error) (*fleetrepo.Cluster, error) {
+	cacheDir, err := f.cacheDir()
+	if err != nil {
 		return nil, err
 	}
+	all, _, err := review.Clusters(ctx, repo, cacheDir)
+	if err != nil {
+		return nil, orElse
+	}
 	var found []*fleetrepo.Cluster
+	names := make([]string, 0, len(all))
 	for i := range all {
-		if c := &all[i]; c.Manifests && (c.Name == name || c.Namespace+"/"+c.Name == name) {
+		c := &all[i]
+		names = append(names, c.Name)
+		if c.Manifests && (c.Name == name || c.Namespace+"/"+c.Name == name) {
 			found = append(found, c)
 		}
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	switch len(found) {
 	case 0:
-		return nil, err
+		if _, ok := errors.AsType[*fleetrepo.UnknownClusterError](orElse); ok && len(names) > len(repo.Names()) {
+			return nil, diag.Unknown("cluster", name, names, diag.Hint(orElse))
+		}
+		return nil, orElse
 	case 1:
 		return found[0], nil
 	}
 	return nil, diag.Usage("write NAMESPACE/NAME", "several clusters are called %s", name)
+}
+
+// notEditable returns the error of a command. If the command is for clusters of charts, and was given one that the repo has as objects of
+// Cluster API, the error names the file to edit instead.
+func (f *factory) notEditable(ctx context.Context, err error) error {
+	unknown, ok := errors.AsType[*fleetrepo.UnknownClusterError](err)
+	if !ok {
+		return err
+	}
+	repo, openErr := f.fleetRepo()
+	if openErr != nil {
+		return err
+	}
+	c, noneErr := f.manifestCluster(ctx, repo, unknown.Name, err)
+	if noneErr != nil {
+		return noneErr
+	}
+	return diag.Usage("edit this file; `fleetctl diff` tells what the change does to the cluster",
+		"cluster %s is made of manifests (%s:%d), and commands change only clusters that come from charts", unknown.Name, c.File, c.Line)
 }
 
 func newClusterShowCmd(f *factory) *cobra.Command {

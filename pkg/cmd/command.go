@@ -36,7 +36,7 @@ func running[O options](f *factory, o O, run func(ctx context.Context, f *factor
 			f.completed(o)
 			return nil
 		}
-		return run(progress.WithWaits(c.Context(), f.report().Await), f, o)
+		return f.notEditable(c.Context(), run(progress.WithWaits(c.Context(), f.report().Await), f, o))
 	}
 }
 

@@ -86,7 +86,7 @@ func runDiff(ctx context.Context, f *factory, o *diffOptions) error {
 	if err != nil {
 		return err
 	}
-	if n := len(report.OldProblems); n > 0 {
+	if n := len(report.LeftProblems()); n > 0 {
 		f.report().Warn(plain.Count(n, "problem") + " in the older side: what they are about is shown as new")
 	}
 	return report.Err()

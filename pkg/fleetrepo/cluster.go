@@ -341,7 +341,7 @@ func (r *Repo) find(given string) (*declared, error) {
 		if err := r.notDeclared(environment, name); err != nil {
 			return nil, err
 		}
-		return nil, diag.Unknown("cluster", given, r.Names(), r.noCluster())
+		return nil, &UnknownClusterError{Name: given, err: diag.Unknown("cluster", given, r.Names(), r.noCluster())}
 	case 1:
 		c, err := r.load(places[0])
 		if err != nil {

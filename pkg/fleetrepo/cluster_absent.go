@@ -27,3 +27,16 @@ func (r *Repo) notDeclared(environment, name string) error {
 	}
 	return nil
 }
+
+// UnknownClusterError says that no cluster of the layout has a name. The repo may have such a cluster as objects of Cluster API, which only
+// a rendered repo tells.
+type UnknownClusterError struct {
+	// Name is the name as it was given.
+	Name string
+	err  error
+}
+
+func (e *UnknownClusterError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error with the remedy.
+func (e *UnknownClusterError) Unwrap() error { return e.err }

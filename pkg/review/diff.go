@@ -119,6 +119,19 @@ type sides struct {
 	Before, After *snapshot
 }
 
+// LeftProblems are the problems of the older side that the newer side does not have: what they are about looks new.
+func (r *Report) LeftProblems() diag.Findings {
+	var left diag.Findings
+	for _, old := range r.OldProblems {
+		if !slices.ContainsFunc(r.Problems, func(now diag.Finding) bool {
+			return now.Rule == old.Rule && now.File == old.File && now.Summary == old.Summary
+		}) {
+			left = append(left, old)
+		}
+	}
+	return left
+}
+
 // DiffTask is the part of Diff that interprets the files of the fleet repo.
 var DiffTask = confine.New("diff", diffTask)
 

@@ -167,7 +167,7 @@ func plantsInFiles() []plant {
 		},
 		{name: "a rule of the CRD", rule: RuleSchemaRule, file: widget, old: "min: 1", becomes: "min: 4", at: "spec:"},
 		{name: "a name", rule: RuleMetadata, file: widget, old: "  name: one", becomes: "  name: Number_One", at: "Number_One"},
-		{name: "a label", rule: RuleMetadata, file: web, old: "    app: web", becomes: "    app: not a label", at: "labels:"},
+		{name: "a label", rule: RuleMetadata, file: web, old: "    app: web", becomes: "    app: not a label", at: "app: not a label"},
 		{
 			name: "unknown kind", rule: RuleUnknownKind, file: platform + "gadget.yaml",
 			becomes: "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: a, namespace: platform}\n", at: "kind: Gadget",

@@ -160,6 +160,9 @@ func CheckFields(typed any, object map[string]any) ([]Problem, error) {
 	if texts := unreadable(reflect.TypeOf(typed), object, ""); len(texts) > 0 {
 		return append(problems, texts...), nil
 	}
+	if texts := misread(object); len(texts) > 0 {
+		return append(problems, texts...), nil
+	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		problems = append(problems, Problem{
 			Type: WrongType, Path: wrong.Field,
@@ -231,7 +234,12 @@ func checkMeta(object map[string]any, namespaced bool, nameRule apivalidation.Va
 		copied.SetNamespace(metav1.NamespaceDefault)
 		u = copied
 	}
-	return apivalidation.ValidateObjectMetaAccessor(u, namespaced, nameRule, at)
+	errs := apivalidation.ValidateObjectMetaAccessor(u, namespaced, nameRule, at)
+	for _, e := range errs {
+		atKey(e, at.Child("labels"), u.GetLabels())
+		atKey(e, at.Child("annotations"), u.GetAnnotations())
+	}
+	return errs
 }
 
 // metaFields returns the fields of metadata.

@@ -79,7 +79,7 @@ func (v *version) checkRest(ctx context.Context, object map[string]any) ([]Probl
 	if v.warning != "" {
 		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
 	}
-	for _, e := range checkMeta(object, v.namespaced, nil) {
+	for _, e := range append(checkMeta(object, v.namespaced, nil), v.checkScale(object)...) {
 		problems = append(problems, fromField(e))
 	}
 	if v.rules == nil {
@@ -130,6 +130,9 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, 
 		problems = append(problems, Problem{Type: Deprecated, Path: "apiVersion", Summary: v.warning})
 	}
 	if malformed != nil {
+		if misread := misread(object); len(misread) > 0 {
+			return append(problems, misread...), nil
+		}
 		return append(problems, fromField(malformed)), nil
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.schema)
@@ -139,6 +142,7 @@ func (v *version) check(ctx context.Context, object map[string]any) ([]Problem, 
 	errs = append(errs, checkMeta(object, v.namespaced, nil)...)
 	schemaErrs := validation.ValidateCustomResource(nil, object, v.validator)
 	errs = append(errs, schemaErrs...)
+	errs = append(errs, v.checkScale(object)...)
 	errs = append(errs, objectmeta.Validate(nil, object, v.schema, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.schema, object)...)
 	for _, e := range errs {

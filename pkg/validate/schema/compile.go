@@ -28,6 +28,8 @@ type version struct {
 	namespaced bool
 	// warning is the API server's warning about a deprecated version; "" for other versions.
 	warning string
+	// replicas is the path of the number of replicas, if the kind has a scale subresource.
+	replicas []string
 }
 
 // errNotServed is in the error of version if the CRD does not have the version, or does not serve it.
@@ -137,6 +139,7 @@ func (v *version) compile(
 			v.warning = *from.DeprecationWarning
 		}
 	}
+	v.replicas = replicasOf(from)
 	internal, shape, err := shapeOf(ctx, from)
 	if err != nil {
 		return err

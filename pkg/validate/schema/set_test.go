@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 		},
 		"label": {
 			strings.Replace(head, "name: a", "name: a, labels: {a: b c}", 1) + "spec: {size: small}",
-			[]string{"metadata metadata.labels: a valid label must be"},
+			[]string{"metadata metadata.labels[a]: a valid label must be"},
 		},
 		"deprecated": {
 			"apiVersion: example.com/v1beta1\nkind: Widget\nmetadata: {name: a}\nspec: {any: thing}",
