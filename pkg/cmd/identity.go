@@ -141,7 +141,8 @@ command prints the Secret with places to fill in, to be encrypted before it is c
 	fs.StringVar(&options.SecretName, "secret", "",
 		"Secret with vSphere's user and password, AWS's access key, or the password or certificate of Azure's service principal")
 	fs.StringVar(&options.Issuer, "issuer", "", "AWS, Azure: address of the issuer of the management cluster's service accounts")
-	fs.StringVar(&o.cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it; a second document goes to a file of a similar name")
+	fs.StringVar(&o.cloudSide, "cloud-side", "",
+		"write what the cloud needs to this file instead of showing it; a second document goes to a file of a similar name")
 	completeFlag(c, "provider", cobra.FixedCompletions(scaffold.IdentityProviders(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "type", cobra.FixedCompletions(scaffold.AzureIdentityTypes(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
