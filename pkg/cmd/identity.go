@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +99,7 @@ func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) erro
 			return diag.Wrap("write the cloud's side", err, "give --cloud-side a file in an existing folder")
 		}
 		if d.Title != "" {
-			ui.FprintText(f.streams.Err, fmt.Sprintf("%s: %s\n", file, d.Title))
+			ui.FprintText(f.streams.Err, file+": "+d.Title)
 		}
 	}
 	return nil
