@@ -78,7 +78,7 @@ func (o *identityAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 }
 
 func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) error {
-	text, err := scaffold.CloudSide(o.identity)
+	documents, err := scaffold.CloudSide(o.identity)
 	if err != nil {
 		return err
 	}
@@ -86,11 +86,23 @@ func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) erro
 		return err
 	}
 	if o.cloudSide == "" || o.dryRun {
+		text := ""
+		for _, d := range documents {
+			text += d.String()
+		}
 		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
 		return nil
 	}
-	return diag.Wrap("write the cloud's side", atomicfile.Write(o.cloudSide, []byte(text), 0o600),
-		"give --cloud-side a file in an existing folder")
+	for _, d := range documents {
+		file := d.File(o.cloudSide)
+		if err := atomicfile.Write(file, []byte(d.Content), 0o600); err != nil {
+			return diag.Wrap("write the cloud's side", err, "give --cloud-side a file in an existing folder")
+		}
+		if d.Title != "" {
+			ui.FprintText(f.streams.Err, file+": "+d.Title)
+		}
+	}
+	return nil
 }
 
 func newIdentityAddCmd(f *factory) *cobra.Command {
@@ -128,7 +140,8 @@ command prints the Secret with places to fill in, to be encrypted before it is c
 	fs.StringVar(&options.SecretName, "secret", "",
 		"Secret with vSphere's user and password, AWS's access key, or the password or certificate of Azure's service principal")
 	fs.StringVar(&options.Issuer, "issuer", "", "AWS, Azure: address of the issuer of the management cluster's service accounts")
-	fs.StringVar(&o.cloudSide, "cloud-side", "", "write what the cloud needs to this file instead of showing it")
+	fs.StringVar(&o.cloudSide, "cloud-side", "",
+		"write what the cloud needs to this file instead of showing it; a second document goes to a file of a similar name")
 	completeFlag(c, "provider", cobra.FixedCompletions(scaffold.IdentityProviders(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "type", cobra.FixedCompletions(scaffold.AzureIdentityTypes(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))

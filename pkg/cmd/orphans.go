@@ -3,12 +3,14 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/change"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/reclaim"
@@ -107,6 +109,7 @@ func runOrphans(ctx context.Context, f *factory, o *orphansOptions) error {
 		return deleteOrphans(ctx, f, deps, look, o)
 	}
 	report, err := reclaim.Look(ctx, deps, look)
+	giveBack(ctx, deps, look.Vault)
 	if err != nil {
 		return err
 	}
@@ -126,6 +129,7 @@ func deleteOrphans(ctx context.Context, f *factory, deps management.Deps, look r
 		Cluster: o.remove, Gone: o.gone, Git: o.git, DryRun: o.dryRun, Timeout: cmp.Or(o.timeout, deleteOrphansTimeout),
 		Confirm: func(d *orphans.Deletion) error { return f.agreeToDelete(d, o.gone, !o.yes) },
 	})
+	giveBack(ctx, deps, look.Vault)
 	if err != nil {
 		return err
 	}
@@ -162,6 +166,13 @@ func (f *factory) agreeToDelete(d *orphans.Deletion, gone []string, ask bool) er
 		", with their data. It cannot be undone.", d.Cluster, "--yes")
 }
 
+// giveBack returns to Vault what was leased for this command. What Vault does not take back ends with its own time.
+func giveBack(ctx context.Context, deps management.Deps, r *fromvault.Reader) {
+	if err := r.GiveBack(ctx); err != nil {
+		deps.Report.Warn(fmt.Sprintf("%v; it is still valid until it ends by itself", err))
+	}
+}
+
 // orphansOptions returns the clouds and management clusters to look at.
 func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, reclaim.Options, error) {
 	var look reclaim.Options
@@ -185,6 +196,7 @@ func (f *factory) orphansOptions(o *orphansOptions) (management.Deps, reclaim.Op
 		return management.Deps{}, look, err
 	}
 	return deps, reclaim.Options{
-		Repo: repo, Dir: dir, Targets: targets, Regions: o.regions, RunCommands: o.runCommands, Timeout: cmp.Or(o.timeout, orphansTimeout),
+		Repo: repo, Dir: dir, Targets: targets, Regions: o.regions, RunCommands: o.runCommands,
+		Vault: fromvault.NewReader(dir, deps.LookupEnv), Timeout: cmp.Or(o.timeout, orphansTimeout),
 	}, nil
 }

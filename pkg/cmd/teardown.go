@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/reclaim"
@@ -116,7 +117,11 @@ func (f *factory) askClouds(ctx context.Context, deps management.Deps, result *l
 		}
 		targets = append(targets, t.target)
 	}
-	left := reclaim.LeftBy(ctx, deps, result.Cluster, reclaim.Options{Repo: repo, Dir: dir, Targets: targets, Timeout: askCloudsTimeout})
+	vault := fromvault.NewReader(dir, deps.LookupEnv)
+	defer giveBack(ctx, deps, vault)
+	left := reclaim.LeftBy(ctx, deps, result.Cluster, reclaim.Options{
+		Repo: repo, Dir: dir, Targets: targets, Vault: vault, Timeout: askCloudsTimeout,
+	})
 	result.Orphaned, result.Leftovers = left.Clusters, append(result.Leftovers, left.Resources...)
 	result.NotAsked = append(result.NotAsked, left.NotAsked...)
 }

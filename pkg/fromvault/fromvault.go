@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,9 +34,13 @@ const restOfLease = 3
 // Client is the Vault of this fleet. Which server it is says the environment alone: whoever writes fleet.yaml does not say where the
 // token goes.
 func Client(s *session.Session) (*vault.Client, error) {
-	env := func(name string) string { value, _ := s.Deps.LookupEnv(name); return value }
+	return connect(s.Mgmt.Vault, s.SourcesDir(), s.Deps.LookupEnv)
+}
+
+// connect returns the Vault that the environment names. o says how to log in; its files are relative to dir.
+func connect(o v1alpha1.Vault, dir string, lookupEnv func(string) (string, bool)) (*vault.Client, error) {
+	env := func(name string) string { value, _ := lookupEnv(name); return value }
 	secret := func(name string) string { return strings.TrimSpace(env(name)) } // a pipeline's variable may end in a newline
-	o := s.Mgmt.Vault
 	config := vault.Config{
 		Address: env("VAULT_ADDR"), Namespace: cmp.Or(o.Namespace, env("VAULT_NAMESPACE")), Mount: o.Mount, Role: o.Role,
 		Method: vault.Method(cmp.Or(o.Method, v1alpha1.VaultToken)),
@@ -47,7 +52,7 @@ func Client(s *session.Session) (*vault.Client, error) {
 	var err error
 	switch {
 	case o.CAFile != "":
-		config.CA, err = within.Named(s.InSources(o.CAFile), within.MostNamed)
+		config.CA, err = within.Named(inside(dir, o.CAFile), within.MostNamed)
 	case env("VAULT_CACERT") != "":
 		config.CA, err = within.Given(env("VAULT_CACERT"), within.MostNamed)
 	}
@@ -55,14 +60,21 @@ func Client(s *session.Session) (*vault.Client, error) {
 		return nil, diag.Wrap("read the certificate authorities of Vault", err,
 			"vault.caFile of the management cluster in fleet.yaml, or VAULT_CACERT, names a PEM file")
 	}
-	if config.JWT, err = identityToken(s, o); err != nil {
+	if config.JWT, err = identityToken(o, dir, env); err != nil {
 		return nil, err
 	}
 	return vault.New(config)
 }
 
+func inside(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
 // identityToken is what an identity provider says of this run: to Vault's methods jwt and kubernetes.
-func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
+func identityToken(o v1alpha1.Vault, dir string, env func(string) string) (string, error) {
 	file := o.JWTFile
 	switch {
 	case o.Method == v1alpha1.VaultKubernetes && o.JWTFile == "" && o.JWTEnv == "":
@@ -71,14 +83,14 @@ func identityToken(s *session.Session, o v1alpha1.Vault) (string, error) {
 		return "", nil
 	case file == "":
 		name := cmp.Or(o.JWTEnv, "VAULT_ID_TOKEN")
-		value, _ := s.Deps.LookupEnv(name)
+		value := env(name)
 		if value == "" {
 			return "", diag.Errorf("have the pipeline make it: `id_tokens:` in GitLab, `id-token: write` in GitHub Actions",
 				"the environment variable %s, which is to log in to Vault, is not set", name)
 		}
 		return strings.TrimSpace(value), nil
 	}
-	raw, err := within.Named(s.InSources(file), within.MostNamed)
+	raw, err := within.Named(inside(dir, file), within.MostNamed)
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err,
 		"vault.jwtFile of the management cluster in fleet.yaml names it")
 }

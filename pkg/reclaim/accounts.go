@@ -30,7 +30,9 @@ type site struct {
 	deps       management.Deps
 	options    Options
 	management string
-	provider   v1alpha1.Provider
+	// vault says how the management cluster's variables are read from Vault.
+	vault    v1alpha1.Vault
+	provider v1alpha1.Provider
 	// vcenters are the vCenters in the fleet repo. All sites share one read of the repo, which the first site makes.
 	vcenters func() ([]fleetrepo.VCenter, error)
 	// unasked are the management clusters that did not answer.
@@ -102,7 +104,7 @@ func (o Options) open(ctx context.Context, deps management.Deps, look *orphans.O
 			if !isAskable(p) {
 				continue
 			}
-			these := askable[p.Name](ctx, site{deps, o, m.Name, p, vcenters, look.Unasked})
+			these := askable[p.Name](ctx, site{deps, o, m.Name, m.Vault, p, vcenters, look.Unasked})
 			look.NotOpened = append(look.NotOpened, these.not...)
 			unasked = append(unasked, these.unasked...)
 			for _, a := range these.accounts {
@@ -160,8 +162,8 @@ func (s site) noCredentials(err error) []orphans.CloudReport {
 	return s.failed("", fmt.Sprintf("the credentials of management cluster %s: %v", s.management, err), diag.Hint(err))
 }
 
-// credential is the value of one variable of the provider, from where fleet.yaml says.
-func (s site) credential(ctx context.Context, name string) (string, error) {
+// credential is the value of one variable of the provider, from where fleet.yaml says. leased tells that Vault made it for this command.
+func (s site) credential(ctx context.Context, name string) (value string, leased bool, err error) {
 	variable := v1alpha1.Variable{Name: name}
 	for _, v := range s.provider.Variables {
 		if v.Name == name && !withdrawn(s.provider.Name, v) {
@@ -173,14 +175,15 @@ func (s site) credential(ctx context.Context, name string) (string, error) {
 	commands := s.options.RunCommands
 	switch {
 	case variable.Vault != nil && given == "":
-		return "", diag.Errorf(environment, "they come from Vault, which init alone asks")
+		value, leased, err = s.options.Vault.Value(ctx, s.vault, variable)
+		return value, leased, diag.Wrap("they come from Vault", err, cmp.Or(diag.Hint(err), environment))
 	case (variable.Stdin || len(variable.Command) > 0 && !commands) && given == "":
-		return "", diag.Errorf("add --run-commands, or "+environment, "they come from %s", variables.SourceOf(variable))
+		return "", false, diag.Errorf("add --run-commands, or "+environment, "they come from %s", variables.SourceOf(variable))
 	case variable.Vault != nil || variable.Stdin || len(variable.Command) > 0 && !commands:
 		variable = v1alpha1.Variable{Name: name}
 	}
-	value, err := variables.Value(ctx, variable, s.options.Dir, s.deps.Inputs())
-	return variables.Encoded(variable, value), err
+	value, err = variables.Value(ctx, variable, s.options.Dir, s.deps.Inputs())
+	return variables.Encoded(variable, value), false, err
 }
 
 // withdrawn tells whether a provider runs without its credential, so that its value in fleet.yaml gives access to nothing.
@@ -235,7 +238,7 @@ func openVSphere(ctx context.Context, s site) opened {
 	}
 	var given [2]string
 	for i, name := range []string{vsphere.UserVariable, vsphere.PasswordVariable} {
-		if given[i], err = s.credential(ctx, name); err != nil {
+		if given[i], _, err = s.credential(ctx, name); err != nil {
 			return opened{not: append(not, s.noCredentials(err)...)}
 		}
 	}

@@ -56,11 +56,15 @@ func openAWS(ctx context.Context, s site) opened {
 }
 
 func (s site) ownAWS(ctx context.Context, regions []string) (*aws.Account, error) {
-	profile, err := s.credential(ctx, aws.CredentialsVariable)
+	profile, leased, err := s.credential(ctx, aws.CredentialsVariable)
 	if err != nil {
 		return nil, err
 	}
-	return aws.New(profile, s.endpoint(), regions)
+	own, err := aws.New(profile, s.endpoint(), regions)
+	if err == nil && leased { // Vault has made the key a moment ago
+		own.Settle(ctx)
+	}
+	return own, err
 }
 
 func (s site) endpoint() string {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/cloud/aws"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -34,6 +35,9 @@ type simulatedAWS struct {
 	*httptest.Server
 	// ownIsDenied denies the own credentials all but to assume roles.
 	ownIsDenied bool
+	// management are fields of the management cluster, and variables those of its provider. vault reads them.
+	management, variables string
+	vault                 *fromvault.Reader
 }
 
 var (
@@ -112,7 +116,8 @@ metadata: {name: acme}
 spec:
   environments: [{name: prod}]
   managementClusters:
-  - {name: mgmt, cloud: aws, generation: v1, kubernetesVersion: v1.36.3, host: {type: embedded}, providers: [{name: aws}]}
+  - {name: mgmt, cloud: aws, generation: v1, kubernetesVersion: v1.36.3, host: {type: embedded}, ` + s.management +
+			"providers: [{name: aws, " + s.variables + `}]}
 `, fleetrepo.IdentityFile: string(fleetrepo.IdentityContent(fleetID)),
 		"providers/aws/v1/mgmt/identities.yaml": identities,
 		"providers/aws/v1/clusters/prod/lost/cluster.yaml": "kind: HelmRelease\nspec: {chartRef: {name: prod-aws-eks}, values: {identity: " +
@@ -137,7 +142,7 @@ spec:
 		}
 		return value, ok
 	}
-	o := Options{Repo: repo, Dir: dir, Regions: []string{"eu-central-1"}, Timeout: time.Minute}
+	o := Options{Repo: repo, Dir: dir, Regions: []string{"eu-central-1"}, Vault: s.vault, Timeout: time.Minute}
 	if given != nil {
 		target, err := management.Find(state.Store{Dir: t.TempDir(), Given: given}, given.Name, dir)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
 	"github.com/fleetctl/fleetctl/pkg/steps"
@@ -31,7 +32,9 @@ type Options struct {
 	Regions []string
 	// RunCommands runs the commands of fleet.yaml that print credentials.
 	RunCommands bool
-	Timeout     time.Duration
+	// Vault reads the credentials that come from Vault. The caller gives back at the end what was leased.
+	Vault   *fromvault.Reader
+	Timeout time.Duration
 }
 
 // askTimeout bounds how long a management cluster may take to say which clusters it has.
