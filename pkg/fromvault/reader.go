@@ -36,8 +36,8 @@ func NewReader(dir string, lookupEnv func(string) (string, bool)) *Reader {
 	return &Reader{dir: dir, lookupEnv: lookupEnv}
 }
 
-// Value reads the value of v, a variable of Vault, as the provider's components want it. how says how to log in. leased tells that Vault has
-// made the secret for this command alone. An error never contains a value.
+// Value reads the value of v, a variable of Vault, as the provider's components want it. how says how to log in. leased tells that Vault
+// has made the secret for this command alone. An error never contains a value.
 func (r *Reader) Value(ctx context.Context, how v1alpha1.Vault, v v1alpha1.Variable) (value string, leased bool, _ error) {
 	l, err := r.login(how)
 	if err != nil {

@@ -163,7 +163,8 @@ func withKey() map[string]string {
 }
 
 func roleIdentity(name, account, role, source string) string {
-	return fmt.Sprintf("---\nkind: AWSClusterRoleIdentity\nmetadata: {name: %s}\nspec: {roleARN: \"arn:aws:iam::%s:role/%s\", sourceIdentityRef: %s}\n",
+	return fmt.Sprintf("---\nkind: AWSClusterRoleIdentity\nmetadata: {name: %s}\n"+
+		"spec: {roleARN: \"arn:aws:iam::%s:role/%s\", sourceIdentityRef: %s}\n",
 		name, account, role, source)
 }
 

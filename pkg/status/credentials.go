@@ -45,5 +45,6 @@ func (i *Item) credentialsText(now time.Time) (text string, ended bool) {
 	return fmt.Sprintf("its credentials ended at %s", i.CredentialsUntil.Format(time.RFC3339)), true
 }
 
-// newCredentials is what to do about credentials that end. Some have to be changed at their source first: `fleetctl credentials` says which.
+// newCredentials is what to do about credentials that end. Some have to be changed at their source first: `fleetctl credentials` says
+// which.
 const newCredentials = "`fleetctl credentials` lists them, and says how to renew them"
