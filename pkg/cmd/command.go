@@ -27,10 +27,10 @@ func running[O options](f *factory, o O, run func(ctx context.Context, f *factor
 			return err
 		}
 		if err := f.checkNames(c, args); err != nil {
-			return err
+			return f.notEditable(c.Context(), err)
 		}
 		if err := o.complete(f, args...); err != nil {
-			return err
+			return f.notEditable(c.Context(), err)
 		}
 		if f.completed != nil {
 			f.completed(o)
