@@ -26,9 +26,23 @@ func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edi
 			return nil, err
 		}
 	}
+	planned, err := e.Changes.Plan(repo.Dir)
+	if err != nil {
+		return nil, err
+	}
+	changed := repo.EnvironmentsOf(paths(planned))
+	promoted := slices.DeleteFunc(slices.Clone(e.Environments), func(env string) bool { return !slices.Contains(changed, env) })
 	_, paused := repo.Paused(e.Environments)
-	e.Notes = append(append(e.Notes, repo.Unpromoted(e.Environments)...), paused...)
+	e.Notes = append(append(e.Notes, repo.Unpromoted(promoted)...), paused...)
 	return e, nil
+}
+
+func paths(changes []manifest.Change) []string {
+	all := make([]string, 0, len(changes))
+	for _, c := range changes {
+		all = append(all, c.Path)
+	}
+	return all
 }
 
 // judge runs one check of an edit. The check of the order is separate: checkOrder runs it once, right before the edit.
