@@ -113,7 +113,8 @@ func (o *Object) resumeHint() string {
 		return "`fleetctl init`"
 	}
 	if o.letGo {
-		return "finish or undo the command that has suspended it: `fleetctl cluster transfer`, `detach`, `drain` or `remove`"
+		return "finish or undo the command that has suspended it: `fleetctl cluster transfer`, `detach`, `drain` or `remove`; after a " +
+			"detach, `fleetctl cluster remove` removes the cluster from Git, too"
 	}
 	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
 }
