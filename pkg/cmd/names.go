@@ -38,8 +38,11 @@ func among(what string, choices func(*fleetrepo.Repo, []string) []string, orElse
 
 // checkNames returns an error for the first flag that names something that the fleet repo lacks, so that a mistyped name is reported
 // before whatever else is missing. In a folder without a readable fleet repo it returns nil, because the command reports that itself, or
-// makes the fleet repo.
+// makes the fleet repo. It also returns nil for a change of what the remote has, where others may have declared the name.
 func (f *factory) checkNames(c *cobra.Command, args []string) (err error) {
+	if changesRemote(c) {
+		return nil
+	}
 	var repo *fleetrepo.Repo
 	c.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
 		check := namesInFlags[flag.Name]
@@ -65,8 +68,20 @@ func (f *factory) checkNames(c *cobra.Command, args []string) (err error) {
 	return f.checkWorkload(c, args)
 }
 
-// checkCluster returns an error for a workload cluster that the fleet repo does not declare, before a command misses a flag.
+// changesRemote tells whether a command changes what the remote has, whatever the files here are.
+func changesRemote(c *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"push", "pr"}, func(name string) bool {
+		flag := c.Flags().Lookup(name)
+		return flag != nil && flag.Value.String() == "true"
+	})
+}
+
+// checkCluster returns an error for a workload cluster that the fleet repo does not declare, before a command misses a flag. Like
+// checkNames, it leaves a change of what the remote has to the command.
 func (f *factory) checkCluster(name string) error {
+	if changesRemote(f.command) {
+		return nil
+	}
 	repo, err := f.fleetRepo()
 	if err != nil {
 		return err

@@ -83,10 +83,20 @@ func Connect(ctx context.Context, deps management.Deps, o Options) (*Result, err
 	}
 	if err != nil {
 		step.Fail(err)
-		return nil, err
+		return nil, unanswered(s.Mgmt.Name, client, err)
 	}
 	step.Done()
 	return result, rememberConnected(ctx, s, client, s.Renewed(ctx, client, kubeconfig), result)
+}
+
+// unanswered adds to an error what to do about a management cluster that does not answer; it returns another error as it is.
+func unanswered(name string, client *kube.Client, err error) error {
+	if diag.Hint(err) != "" || !client.Unanswered(err) {
+		return err
+	}
+	return diag.Wrap("reach the management cluster "+name+" at "+client.Host(), err, "see whether it runs, and whether this machine reaches that "+
+		"address: --kubeconfig takes a kubeconfig with another one. If it is gone for good: `"+
+		diag.ShellCommand("fleetctl", "restore", "--management", name)+"`")
 }
 
 // wayThere is the kubeconfig to go by.

@@ -20,7 +20,11 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/within"
 )
+
+// mostSnapshot is how many bytes a snapshot may have; one of a thousand clusters has some fifty million.
+const mostSnapshot = 1 << 30
 
 // keep writes to private files what nobody could find out afterwards. The run before this one may have kept it on a machine that is gone.
 // So keep writes the files again, if this machine does not have them and the management cluster still has the objects.
@@ -52,7 +56,7 @@ func (d *detach) keepRest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := os.ReadFile(d.result.Snapshot)
+	before, err := within.Named(d.result.Snapshot, mostSnapshot)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read the snapshot of an earlier run: %w", err)
 	}
@@ -105,7 +109,7 @@ func (d *detach) write(content []byte, objects int, uid types.UID) error {
 		d.opts.Target.Name, d.key)
 	content = append([]byte(header), content...)
 	file := d.result.Snapshot
-	before, err := os.ReadFile(file)
+	before, err := within.Named(file, mostSnapshot)
 	if err == nil && !bytes.Contains(before, []byte(uid)) {
 		ending := filepath.Ext(file)
 		err = os.Rename(file, strings.TrimSuffix(file, ending)+time.Now().UTC().Format("-20060102T150405.000Z")+ending)
