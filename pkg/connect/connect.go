@@ -94,8 +94,8 @@ func unanswered(name string, client *kube.Client, err error) error {
 	if diag.Hint(err) != "" || !client.Unanswered(err) {
 		return err
 	}
-	return diag.Wrap("reach the management cluster "+name+" at "+client.Host(), err, "see whether it runs, and whether this machine reaches that "+
-		"address: --kubeconfig takes a kubeconfig with another one. If it is gone for good: `"+
+	return diag.Wrap("reach the management cluster "+name+" at "+client.Host(), err, "see whether it runs, and whether this machine reaches "+
+		"that address: --kubeconfig takes a kubeconfig with another one. If it is gone for good: `"+
 		diag.ShellCommand("fleetctl", "restore", "--management", name)+"`")
 }
 
