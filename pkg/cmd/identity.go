@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -86,11 +87,11 @@ func runIdentityAdd(ctx context.Context, f *factory, o *identityAddOptions) erro
 		return err
 	}
 	if o.cloudSide == "" || o.dryRun {
-		text := ""
+		var text strings.Builder
 		for _, d := range documents {
-			text += d.String()
+			text.WriteString(d.String())
 		}
-		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text)
+		ui.FprintText(f.streams.Err, "\nFor the cloud (--cloud-side FILE writes it to a file):\n\n"+text.String())
 		return nil
 	}
 	for _, d := range documents {

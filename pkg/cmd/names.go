@@ -118,7 +118,7 @@ func (f *factory) checkDeclared(name string) error {
 	}
 	repo, err := f.fleetRepo()
 	if err != nil || slices.Contains(repo.Names(), name[strings.LastIndexByte(name, '/')+1:]) {
-		return nil
+		return nil //nolint:nilerr // the command meets the same error
 	}
 	if _, err := f.declaredTarget(); diag.Code(err) != diag.ExitUsage {
 		return nil

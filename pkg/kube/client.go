@@ -331,9 +331,6 @@ func (c *Client) asked(err error) bool {
 		return false
 	}
 	asked, err := url.Parse(request.URL)
-	if err != nil {
-		return false
-	}
 	return err == nil && asked.Host == c.hostAndPort()
 }
 

@@ -40,11 +40,11 @@ func (i *Item) credentialsText(now time.Time) (text string, ended bool) {
 	case i.CredentialsUntil == nil || i.CredentialsUntil.After(now.Add(soon)):
 		return "", false
 	case i.CredentialsUntil.After(now):
-		return fmt.Sprintf("its credentials end at %s: %s", i.CredentialsUntil.Format(time.RFC3339), newCredentials), false
+		return fmt.Sprintf("its credentials end at %s: %s", i.CredentialsUntil.Format(time.RFC3339), howToRenew), false
 	}
 	return fmt.Sprintf("its credentials ended at %s", i.CredentialsUntil.Format(time.RFC3339)), true
 }
 
-// newCredentials is what to do about credentials that end. Some have to be changed at their source first: `fleetctl credentials` says
+// howToRenew is what to do about credentials that end. Some have to be changed at their source first: `fleetctl credentials` says
 // which.
-const newCredentials = "`fleetctl credentials` lists them, and says how to renew them"
+const howToRenew = "`fleetctl credentials` lists them, and says how to renew them"

@@ -232,7 +232,7 @@ func (c *collector) judgeInstalled() {
 			r.blame(p.Type+" provider "+p.Name, p.Reason, "")
 		}
 		if text, ended := p.credentialsText(r.Time); ended {
-			r.blame(p.Type+" provider "+p.Name, text, newCredentials)
+			r.blame(p.Type+" provider "+p.Name, text, howToRenew)
 		}
 	}
 	for _, d := range r.Flux.Controllers {

@@ -132,7 +132,10 @@ func hasForm(said string, secrets []string) bool {
 	lower := strings.ToLower(text)
 	urlless := strings.NewReplacer("-", "+", "_", "/").Replace(text)
 	for _, secret := range secrets {
-		quoted, _ := json.Marshal(secret) // a text always has a form in JSON
+		quoted, err := json.Marshal(secret)
+		if err != nil {
+			return true // a text always has a form in JSON; without it, nobody knows
+		}
 		plain := strings.Join(strings.Fields(secret), "")
 		if strings.Contains(text, plain) || strings.Contains(text, url.QueryEscape(secret)) || strings.Contains(text, url.PathEscape(secret)) ||
 			strings.Contains(text, strings.Trim(string(quoted), `"`)) || strings.Contains(lower, hex.EncodeToString([]byte(secret))) {
