@@ -19,10 +19,12 @@ var namesInFlags = map[string]func(r *fleetrepo.Repo, name string) error{
 	"flavour":     among("flavour", func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }, ""),
 	"feature":     among("feature", featureNames, "`fleetctl feature add` makes one"),
 	"tenant":      among("tenant", tenantNames, "`fleetctl tenant add` makes one"),
-	"cluster": func(r *fleetrepo.Repo, name string) error {
-		_, err := r.Cluster(name)
-		return err
-	},
+	"cluster":     hasCluster,
+}
+
+func hasCluster(r *fleetrepo.Repo, name string) error {
+	_, err := r.Cluster(name)
+	return err
 }
 
 // among returns a check that a name is one of the choices in the fleet repo.
@@ -86,8 +88,7 @@ func (f *factory) checkCluster(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = repo.Cluster(name)
-	return err
+	return hasCluster(repo, name)
 }
 
 // given returns the values that a flag was given.

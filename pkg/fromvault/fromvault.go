@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func connect(o v1alpha1.Vault, dir string, lookupEnv func(string) (string, bool)
 	var err error
 	switch {
 	case o.CAFile != "":
-		config.CA, err = within.Named(inside(dir, o.CAFile), within.MostNamed)
+		config.CA, err = within.Named(session.In(dir, o.CAFile), within.MostNamed)
 	case env("VAULT_CACERT") != "":
 		config.CA, err = within.Given(env("VAULT_CACERT"), within.MostNamed)
 	}
@@ -64,13 +63,6 @@ func connect(o v1alpha1.Vault, dir string, lookupEnv func(string) (string, bool)
 		return nil, err
 	}
 	return vault.New(config)
-}
-
-func inside(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
 }
 
 // identityToken is what an identity provider says of this run: to Vault's methods jwt and kubernetes.
@@ -90,7 +82,7 @@ func identityToken(o v1alpha1.Vault, dir string, env func(string) string) (strin
 		}
 		return strings.TrimSpace(value), nil
 	}
-	raw, err := within.Named(inside(dir, file), within.MostNamed)
+	raw, err := within.Named(session.In(dir, file), within.MostNamed)
 	return strings.TrimSpace(string(raw)), diag.Wrap("read the token that is to log in to Vault", err,
 		"vault.jwtFile of the management cluster in fleet.yaml names it")
 }

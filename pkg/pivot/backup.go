@@ -59,7 +59,7 @@ type BackupResult struct {
 // Backup takes a snapshot of everything that a management cluster manages, encrypts it for the fleet's age keys, and keeps it in a place
 // that outlives the cluster.
 func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*BackupResult, error) {
-	place, from, err := o.place()
+	place, err := o.place()
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 	}
 	return &BackupResult{
 		FormatVersion: "1", Cluster: o.Target.Name, Snapshot: snap.ID, Place: place.String(), Taken: snap.Taken, Clusters: snap.Clusters,
-		Counts: snap.Counts, Missing: missing, Next: []string{showCommand(from, snap.ID) + "    # shows the content"},
+		Counts: snap.Counts, Missing: missing, Next: []string{showCommand(o.To, snap.ID) + "    # shows the content"},
 	}, nil
 }
 
@@ -133,23 +133,20 @@ func keepOne(
 	return snap, missing, turn.Put(ctx, snap, keys)
 }
 
-// place returns the place that the options name, or else the place that the fleet repo in o.Dir declares. from is how the flag --from of
-// `restore` names this place: "" if that is the place of fleet.yaml.
-func (o BackupOptions) place() (place snapshot.Place, from string, err error) {
+// place returns the place that the options name, or else the place that the fleet repo in o.Dir declares.
+func (o BackupOptions) place() (snapshot.Place, error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil { // o.Dir is in no fleet repo, or in one that cannot be read: OpenPlace says what is missing
-		place, err = session.OpenPlace(o.To, o.Target.Name, session.GitRemote{})
-		return place, o.To, err
+		return session.OpenPlace(o.To, o.Target.Name, session.GitRemote{})
 	}
 	where := cmp.Or(o.To, repo.Fleet.Spec.Snapshots.To)
 	if o.To == "" && where != "" && !session.Elsewhere(where) && !filepath.IsAbs(where) {
 		where = filepath.Join(repo.Dir, where)
 	}
 	git := repo.Fleet.Spec.Git
-	place, err = session.OpenPlace(where, o.Target.Name, session.GitRemote{
+	return session.OpenPlace(where, o.Target.Name, session.GitRemote{
 		URL: git.URL, Followed: git.Branch, Auth: func() (gitrepo.Auth, error) { return change.AuthFor(repo, o.Git) },
 	})
-	return place, o.To, err
 }
 
 // backupKeys returns the keys that the fleet repo is encrypted for now. It returns no older key, which may have leaked, and no key of

@@ -14,7 +14,7 @@ func TestBackupTellsOfANewFolder(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "mnt")
 	o := BackupOptions{Dir: t.TempDir(), To: root, Target: &management.Target{Name: "play"}}
 	for _, mounted := range []bool{false, true} {
-		place, _, err := o.place()
+		place, err := o.place()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +49,12 @@ func TestBackupNamesItsPlaceAsRestoreTakesIt(t *testing.T) {
 		{declared: "  snapshots: {to: \"branch:declared\"}\n", to: "branch:other", place: "branch other of", command: "--from branch:other -"},
 	} {
 		o := BackupOptions{Dir: fleet(c.declared), To: c.to, Target: &management.Target{Name: "play"}}
-		place, from, err := o.place()
+		place, err := o.place()
 		if err != nil {
 			t.Errorf("%+v: %v", c, err)
 			continue
 		}
-		if command := showCommand(from, "ID"); !strings.HasPrefix(place.String(), c.place) || !strings.Contains(command, c.command) {
+		if command := showCommand(o.To, "ID"); !strings.HasPrefix(place.String(), c.place) || !strings.Contains(command, c.command) {
 			t.Errorf("%+v: %s: %s", c, place, command)
 		}
 	}

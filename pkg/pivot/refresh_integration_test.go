@@ -3,7 +3,6 @@
 package pivot
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,22 +11,13 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
-	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // A snapshot that cannot be opened replaces the good result of an earlier try in the standby's journal, which still names the tried
 // snapshot.
 func TestRefreshNotesADamagedSnapshot(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	e := standingtest.New(t)
-	s, err := e.Take(ctx, t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
+	ctx, e, s := takenFleet(t)
 	s.StandbyOf = "lost"
 	place, keys := newPlace(t)
 	s.Opts.AgeKeyFile = filepath.Join(t.TempDir(), "agekey")

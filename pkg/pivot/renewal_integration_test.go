@@ -3,7 +3,6 @@
 package pivot
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,26 +11,17 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
-	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
-	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
 // Before the commit, a pivot and an activation that hands over note again who has the work: somebody may have taken a snapshot between the
 // first note and the journal. A pivot that goes on has this behind it, and writes nothing.
 func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	e := standingtest.New(t)
-	s, err := e.Take(ctx, t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
+	ctx, e, s := takenFleet(t)
 	if err := os.MkdirAll(filepath.Join(e.Dir, filepath.FromSlash(s.Mgmt.Dir())), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -17,20 +17,28 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
-// If the API server refuses an object of the fleet repo, a restore does not take over and can be undone. A drill reports the same error.
-func TestRestoreTriesFlux(t *testing.T) {
+// takenFleet returns a management cluster of a fleet on an API server that knows clusters and machines, and a context for one test.
+func takenFleet(t *testing.T) (context.Context, *standingtest.Cluster, *session.Session) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
 	e := standingtest.New(t)
 	s, err := e.Take(ctx, t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kubetest.ClusterAPI(t, e.Client, "clusters", "machines")
+	return ctx, e, s
+}
+
+// If the API server refuses an object of the fleet repo, a restore does not take over and can be undone. A drill reports the same error.
+func TestRestoreTriesFlux(t *testing.T) {
+	ctx, e, s := takenFleet(t)
 	const service = "{apiVersion: v1, kind: Service, metadata: {namespace: default, name: fixed}, spec: {clusterIP: ADDRESS, ports: " +
 		"[{port: 80}]}}\n"
 	if _, err := kubetest.ApplyYAML(ctx, e.Client, []byte(strings.ReplaceAll(service, "ADDRESS", "None")), kube.ApplyOptions{}); err != nil {
@@ -46,7 +54,7 @@ func TestRestoreTriesFlux(t *testing.T) {
 	r := NewRestoration(converge.NewRun(s))
 	r.Snap = &snapshot.Snapshot{ID: "20260101T000000Z-abcdef", Fleet: s.Identity(), ManagementCluster: s.Mgmt.Name, UID: "lost"}
 	const says = "Service default/fixed, which Kustomization flux-system/flux-system applies"
-	_, err = r.takeIn(ctx, e.Client, &following.Pushed{Session: s}, &resolve.Manifests{}, func(string) {})
+	_, err := r.takeIn(ctx, e.Client, &following.Pushed{Session: s}, &resolve.Manifests{}, func(string) {})
 	if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(diag.Hint(err), "fleetctl restore --abort") {
 		t.Fatalf("%v (%s)", err, diag.Hint(err))
 	}

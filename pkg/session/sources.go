@@ -89,10 +89,15 @@ func (s *Session) SourcesDir() string {
 
 // InSources returns the path of a file that configures the connection to Vault.
 func (s *Session) InSources(path string) string {
+	return In(s.SourcesDir(), path)
+}
+
+// In returns the path of a file that fleet.yaml names: a relative path is below dir.
+func In(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(s.SourcesDir(), path)
+	return filepath.Join(dir, path)
 }
 
 // everyCommands are the environment variables that every program needs.

@@ -28,8 +28,8 @@ var (
 
 // Process implements yamlprocessor.Processor.
 func (p processor) Process(raw []byte, value func(string) (string, error)) ([]byte, error) {
-	if _, err := p.process(withVariables(raw), value); err != nil || bytes.IndexByte(raw, 0) >= 0 {
-		return p.process(raw, value) // the error is then about all of the text; and envsubst takes a zero byte for the end
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return p.process(raw, value) // envsubst takes a zero byte for the end
 	}
 	parts := bytes.SplitAfter(raw, partEnd)
 	for i, part := range parts {
@@ -39,7 +39,7 @@ func (p processor) Process(raw []byte, value func(string) (string, error)) ([]by
 		}
 		var err error
 		if parts[i], err = p.process(part, value); err != nil {
-			return p.process(raw, value)
+			return p.process(raw, value) // the error is about all of the text
 		}
 	}
 	return bytes.Join(parts, nil), nil
