@@ -26,7 +26,7 @@ const (
 	Peers        = "peers"         // kind, clusterctl and helm
 	Gitea        = "gitea"         // a Git forge
 	Providers    = "providers"     // the bundle, with the clouds' infrastructure providers in it too
-	Before       = "before"        // the bundle, with an older release of Cluster API in it too: for tests of upgrades
+	Before       = "before"        // the bundle, with an older release of every controller in it too: for tests of upgrades
 )
 
 // Parts are all parts, and which of them a build makes when none is chosen.
@@ -249,7 +249,7 @@ func (b *builder) controllers(ctx context.Context) error {
 	return b.programImages(ctx, recipe.ImageAutomationImages, b.images)
 }
 
-// before adds an older release of Cluster API, images and manifests, to the bundle.
+// before adds older releases of Cluster API, Flux and cert-manager, images and manifests, to the bundle.
 func (b *builder) before(ctx context.Context) error {
 	if err := b.buildPrograms(ctx, recipe.Before); err != nil {
 		return err

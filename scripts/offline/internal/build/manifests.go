@@ -90,8 +90,26 @@ func (b *builder) manifestsBefore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := manifests.ProvidersBefore(core, test)
-	maps.Copy(b.files, files)
+	providers, err := manifests.ProvidersBefore(core, test)
+	if err != nil {
+		return err
+	}
+	const fluxModule = "flux-before"
+	flux2, err := b.source(ctx, fluxModule, "github.com/fluxcd/flux2/v2")
+	if err != nil {
+		return err
+	}
+	flux, err := b.fluxOf(ctx, recipe.FluxBefore, flux2, fluxModule)
+	if err != nil {
+		return err
+	}
+	if err := manifests.CheckFlux(ctx, recipe.FluxBefore, flux, b.fluxComponents()); err != nil {
+		return err
+	}
+	certManager, err := b.certManagerOf(ctx, recipe.CertManagerBefore, "cert-manager-before")
+	for _, files := range []map[string][]byte{providers, flux, certManager} {
+		maps.Copy(b.files, files)
+	}
 	return err
 }
 
@@ -115,21 +133,33 @@ func (b *builder) fluxManifests(ctx context.Context) (map[string][]byte, error) 
 	if err != nil {
 		return nil, err
 	}
+	return b.fluxOf(ctx, recipe.Flux, flux2, "controllers")
+}
+
+// fluxOf makes the manifests of a version of Flux. flux2 is the folder of Flux's own module; the module below modules/ requires Flux's
+// controllers.
+func (b *builder) fluxOf(ctx context.Context, version, flux2, module string) (map[string][]byte, error) {
 	controllers := map[string]string{}
 	for _, name := range b.fluxComponents() {
-		if controllers[name], err = b.source(ctx, "controllers", "github.com/fluxcd/"+name); err != nil {
+		var err error
+		if controllers[name], err = b.source(ctx, module, "github.com/fluxcd/"+name); err != nil {
 			return nil, err
 		}
 	}
-	return manifests.Flux(recipe.Flux, flux2, controllers)
+	return manifests.Flux(version, flux2, controllers)
 }
 
 func (b *builder) certManagerManifests(ctx context.Context) (map[string][]byte, error) {
-	dir, err := b.source(ctx, "cert-manager", "github.com/cert-manager/cert-manager")
+	return b.certManagerOf(ctx, recipe.CertManager, "cert-manager")
+}
+
+// certManagerOf makes the manifest of a version of cert-manager, which the module below modules/ requires.
+func (b *builder) certManagerOf(ctx context.Context, version, module string) (map[string][]byte, error) {
+	dir, err := b.source(ctx, module, "github.com/cert-manager/cert-manager")
 	if err != nil {
 		return nil, err
 	}
-	return manifests.CertManager(recipe.CertManager, dir)
+	return manifests.CertManager(version, dir)
 }
 
 // cloudProviders adds the clouds' infrastructure providers, images and manifests, to the bundle.

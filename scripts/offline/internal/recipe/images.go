@@ -30,9 +30,9 @@ var ControllerImages = []Image{
 	flux("kustomize-controller", "v1.9.5"),
 	flux("helm-controller", "v1.6.4"),
 	flux("notification-controller", "v1.9.3"),
-	certManagerImage("controller"),
-	certManagerImage("cainjector"),
-	certManagerImage("webhook"),
+	certManagerImage("controller", "", CertManager),
+	certManagerImage("cainjector", "", CertManager),
+	certManagerImage("webhook", "", CertManager),
 }
 
 // BeforeImages are the images of Before.
@@ -41,6 +41,12 @@ var BeforeImages = []Image{
 	managerBefore("registry.k8s.io/cluster-api/", "kubeadm-bootstrap-controller"),
 	managerBefore("registry.k8s.io/cluster-api/", "kubeadm-control-plane-controller"),
 	managerBefore("gcr.io/k8s-staging-cluster-api/", "capd-manager"),
+	fluxImageBefore("source-controller", "v1.9.4"),
+	fluxImageBefore("kustomize-controller", "v1.9.4"),
+	fluxImageBefore("helm-controller", "v1.6.3"),
+	certManagerImage("controller", suffixBefore, CertManagerBefore),
+	certManagerImage("cainjector", suffixBefore, CertManagerBefore),
+	certManagerImage("webhook", suffixBefore, CertManagerBefore),
 }
 
 // ImageAutomationImages are the images of ImageAutomation.
@@ -128,7 +134,7 @@ func manager(ref, program string) Image {
 
 func managerBefore(registry, name string) Image {
 	return Image{
-		Ref: registry + name + ":" + ClusterAPIBefore, Step: name + "-before", Program: name + "-before",
+		Ref: registry + name + ":" + ClusterAPIBefore, Step: name + suffixBefore, Program: name + suffixBefore,
 		Path: "/manager", Root: name == "capd-manager", Entrypoint: true,
 	}
 }
@@ -137,9 +143,16 @@ func flux(name, version string) Image {
 	return Image{Ref: "ghcr.io/fluxcd/" + name + ":" + version, Program: name, Path: "/usr/local/bin/" + name, Entrypoint: true}
 }
 
-func certManagerImage(name string) Image {
+func fluxImageBefore(name, version string) Image {
+	i := flux(name, version)
+	i.Step, i.Program = name+suffixBefore, name+suffixBefore
+	return i
+}
+
+func certManagerImage(name, suffix, version string) Image {
+	program := "cert-manager-" + name + suffix
 	return Image{
-		Ref: "quay.io/jetstack/cert-manager-" + name + ":" + CertManager, Program: "cert-manager-" + name,
+		Ref: "quay.io/jetstack/cert-manager-" + name + ":" + version, Step: program, Program: program,
 		Path: "/app/cmd/" + name + "/" + name, Entrypoint: true,
 	}
 }

@@ -29,13 +29,16 @@ const (
 	ClusterAPIBefore = "v1.13.0"
 	DockerProvider   = "v1.14.0"
 	CertManager      = "v1.11.5"
-	Kubernetes       = "v1.36.3"
-	Flux             = "v2.9.5"
-	Containerd       = "v2.3.4"
-	AWSProvider      = "v2.13.0"
-	GCPProvider      = "v1.13.1"
-	AzureProvider    = "v1.23.0"
-	VSphereProvider  = "v1.14.0"
+	// CertManagerBefore and FluxBefore are releases to upgrade from, too. Of most older minor versions of Flux, the module proxy lacks a part.
+	CertManagerBefore = "v1.11.4"
+	Kubernetes        = "v1.36.3"
+	Flux              = "v2.9.5"
+	FluxBefore        = "v2.9.4"
+	Containerd        = "v2.3.4"
+	AWSProvider       = "v2.13.0"
+	GCPProvider       = "v1.13.1"
+	AzureProvider     = "v1.23.0"
+	VSphereProvider   = "v1.14.0"
 	// AzureServiceOperator is the one that the Azure provider's components bring along.
 	AzureServiceOperator = "v2.13.0"
 )
@@ -52,9 +55,9 @@ var Controllers = []Program{
 	controller("kustomize-controller", "github.com/fluxcd/kustomize-controller"),
 	controller("helm-controller", "github.com/fluxcd/helm-controller"),
 	controller("notification-controller", "github.com/fluxcd/notification-controller"),
-	certManager("controller"),
-	certManager("cainjector"),
-	certManager("webhook"),
+	certManager("controller", "", CertManager),
+	certManager("cainjector", "", CertManager),
+	certManager("webhook", "", CertManager),
 }
 
 // sourceController reads buckets of Google Cloud over HTTP only. Its tag leaves out Envoy's protocol, by which gRPC finds servers inside
@@ -63,12 +66,18 @@ var sourceController = Program{
 	Name: "source-controller", Module: "controllers", Package: "github.com/fluxcd/source-controller", Tags: "disable_grpc_modules",
 }
 
-// Before are the controllers of Cluster API in the release before, for tests of upgrades.
+// Before are the controllers in the release before, for tests of upgrades. Flux's notification-controller is the same in both.
 var Before = []Program{
 	before("cluster-api-controller", "sigs.k8s.io/cluster-api"),
 	before("kubeadm-bootstrap-controller", "sigs.k8s.io/cluster-api/bootstrap/kubeadm"),
 	before("kubeadm-control-plane-controller", "sigs.k8s.io/cluster-api/controlplane/kubeadm"),
 	before("capd-manager", "sigs.k8s.io/cluster-api/test/infrastructure/docker"),
+	fluxBefore("source-controller", sourceController.Tags),
+	fluxBefore("kustomize-controller", ""),
+	fluxBefore("helm-controller", ""),
+	certManager("controller", suffixBefore, CertManagerBefore),
+	certManager("cainjector", suffixBefore, CertManagerBefore),
+	certManager("webhook", suffixBefore, CertManagerBefore),
 }
 
 // ImageAutomation are the two Flux controllers that only fleets with image automation need.
@@ -140,8 +149,15 @@ func controller(name, pkg string) Program {
 	return Program{Name: name, Module: "controllers", Package: pkg}
 }
 
+// suffixBefore ends the names of the programs and modules of a release before.
+const suffixBefore = "-before"
+
 func before(name, pkg string) Program {
-	return Program{Name: name + "-before", Module: "controllers-before", Package: pkg}
+	return Program{Name: name + suffixBefore, Module: "controllers" + suffixBefore, Package: pkg}
+}
+
+func fluxBefore(name, tags string) Program {
+	return Program{Name: name + suffixBefore, Module: "flux" + suffixBefore, Package: "github.com/fluxcd/" + name, Tags: tags}
 }
 
 func kubernetesProgram(name string, names ...string) Program {
@@ -152,11 +168,11 @@ func kubernetesProgram(name string, names ...string) Program {
 	}
 }
 
-func certManager(name string) Program {
+func certManager(name, suffix, version string) Program {
 	const pkg = "github.com/cert-manager/cert-manager"
 	return Program{
-		Name: "cert-manager-" + name, Module: "cert-manager", Package: pkg + "/cmd/" + name,
-		LDFlags: "-X " + pkg + "/pkg/util.AppVersion=" + CertManager,
+		Name: "cert-manager-" + name + suffix, Module: "cert-manager" + suffix, Package: pkg + "/cmd/" + name,
+		LDFlags: "-X " + pkg + "/pkg/util.AppVersion=" + version,
 	}
 }
 
