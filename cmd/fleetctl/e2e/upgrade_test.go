@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -24,19 +27,23 @@ import (
 const (
 	capiBefore, capiNow     = "v1.13.0", "v1.14.2"
 	dockerBefore, dockerNow = "v1.13.0", "v1.14.0"
+	certsBefore, certsNow   = "v1.11.4", "v1.11.5"
+	fluxBefore, fluxNow     = "v2.9.4", "v2.9.5"
 )
 
-// upgradeFleet is a fleet.yaml with all providers pinned to an older release.
+// upgradeFleet is a fleet.yaml with everything pinned to an older release.
 const upgradeFleet = `apiVersion: fleetctl.dev/v1alpha1
 kind: Fleet
 metadata:
   name: upgrades
 spec:
+  flux: {version: v2.9.4}
   environments:
   - name: dev
   managementClusters:
   - name: upgrades
     host: {type: embedded}
+    certManager: {version: v1.11.4}
     providers:
     - {name: cluster-api, type: core, version: v1.13.0}
     - {name: kubeadm, type: bootstrap, version: v1.13.0}
@@ -71,22 +78,44 @@ func TestUpgrade(t *testing.T) {
 	if len(before) == 0 {
 		t.Fatal("there is nothing alive to look at")
 	}
+	controllersRun(t, client, controllersBefore)
 
-	f.edit(capiBefore, capiNow, dockerBefore, dockerNow)
+	f.edit()
+	f.step("the plan names every controller", func(t *testing.T) {
+		r := f.run("upgrade", "plan", "--bundle", bundle, "-o", "json")
+		if r.code != 3 {
+			t.Errorf("exit %d, want 3: %s", r.code, r.stderr)
+		}
+		steps := map[string]string{}
+		for _, c := range decode[struct{ Components []planned }](t, r.stdout).Components {
+			if c.Installed != c.Declared {
+				steps[c.Type+" "+c.Name] = c.Installed + " to " + c.Declared
+			}
+		}
+		capi := capiBefore + " to " + capiNow
+		if want := map[string]string{
+			"core cluster-api": capi, "bootstrap kubeadm": capi, "control-plane kubeadm": capi,
+			"infrastructure docker":     dockerBefore + " to " + dockerNow,
+			"cert-manager cert-manager": certsBefore + " to " + certsNow, "flux flux": fluxBefore + " to " + fluxNow,
+		}; !maps.Equal(steps, want) {
+			t.Errorf("it plans %v, want %v", steps, want)
+		}
+	})
 	f.step("a dry run says what it would do and changes nothing", func(t *testing.T) {
 		plan := decode[struct{ Upgrades []upgraded }](t,
 			f.ok("upgrade", "apply", "--dry-run", "--manifest-dir", filepath.Join(f.base, "manifests"), "--bundle", bundle, "-o", "json").stdout)
 		order := make([]string, 0, len(plan.Upgrades))
 		for _, u := range plan.Upgrades {
-			order = append(order, u.Type+" "+u.To)
+			order = append(order, cmp.Or(u.Type, u.Name)+" "+u.To)
 		}
 		if want := []string{
-			"core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow,
+			"cert-manager " + certsNow, "core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow,
 			"infrastructure " + dockerNow,
 		}; !slices.Equal(order, want) {
 			t.Errorf("it would upgrade %v, want %v", order, want)
 		}
 		f.providersRun(t, capiBefore, dockerBefore)
+		controllersRun(t, client, controllersBefore)
 	})
 	f.step("killed on the way", func(t *testing.T) {
 		cmd := f.command("upgrade", "apply", "--bundle", bundle)
@@ -123,6 +152,7 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("the snapshot %s: %v, %v", result.Snapshot, info, err)
 		}
 		f.providersRun(t, capiNow, dockerNow)
+		controllersRun(t, client, controllersNow)
 	})
 	f.step("the cluster has lived on", func(t *testing.T) {
 		f.ready(3 * time.Minute)
@@ -157,17 +187,59 @@ func TestUpgrade(t *testing.T) {
 // upgraded is what init says of a provider that it brought to another version.
 type upgraded struct{ Name, Type, From, To string }
 
-// edit puts versions of providers into fleet.yaml and commits it: the first is the old one of Cluster API, then its new one, then those of
-// the docker provider.
-func (f *fleet) edit(capiFrom, capiTo, dockerFrom, dockerTo string) {
+// planned is what the plan says of a component.
+type planned struct{ Name, Type, Installed, Declared string }
+
+// edit puts the new versions of everything into fleet.yaml, and commits it.
+func (f *fleet) edit() {
 	f.t.Helper()
 	content, err := os.ReadFile(filepath.Join(f.dir, "fleet.yaml"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	text := strings.ReplaceAll(string(content), "docker, version: "+dockerFrom, "docker, version: "+dockerTo)
-	text = strings.ReplaceAll(text, "version: "+capiFrom+"}", "version: "+capiTo+"}")
-	f.commit("upgrade the providers", map[string]string{"fleet.yaml": text})
+	text := strings.ReplaceAll(string(content), "docker, version: "+dockerBefore, "docker, version: "+dockerNow)
+	for before, now := range map[string]string{capiBefore: capiNow, certsBefore: certsNow, fluxBefore: fluxNow} {
+		text = strings.ReplaceAll(text, "version: "+before+"}", "version: "+now+"}")
+	}
+	f.commit("upgrade everything", map[string]string{"fleet.yaml": text})
+}
+
+// The tags of the images of cert-manager and Flux, by namespace and Deployment. notification-controller is the same in both releases of
+// Flux.
+var (
+	controllersBefore = map[string]string{
+		"cert-manager/cert-manager": certsBefore, "cert-manager/cert-manager-cainjector": certsBefore,
+		"cert-manager/cert-manager-webhook": certsBefore, "flux-system/source-controller": "v1.9.4",
+		"flux-system/kustomize-controller": "v1.9.4", "flux-system/helm-controller": "v1.6.3", "flux-system/notification-controller": "v1.9.3",
+	}
+	controllersNow = map[string]string{
+		"cert-manager/cert-manager": certsNow, "cert-manager/cert-manager-cainjector": certsNow,
+		"cert-manager/cert-manager-webhook": certsNow, "flux-system/source-controller": "v1.9.5",
+		"flux-system/kustomize-controller": "v1.9.5", "flux-system/helm-controller": "v1.6.4", "flux-system/notification-controller": "v1.9.3",
+	}
+)
+
+// controllersRun expects the Deployments of cert-manager and Flux, and no others in their namespaces, to be available with these tags.
+func controllersRun(t *testing.T, client *kube.Client, want map[string]string) {
+	t.Helper()
+	found := map[string]string{}
+	for _, namespace := range []string{"cert-manager", "flux-system"} {
+		list := &appsv1.DeploymentList{}
+		if err := client.List(t.Context(), list, crclient.InNamespace(namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list.Items {
+			_, tag, _ := strings.Cut(d.Spec.Template.Spec.Containers[0].Image, ":")
+			tag, _, _ = strings.Cut(tag, "@")
+			if d.Status.ObservedGeneration != d.Generation || d.Status.AvailableReplicas != 1 || d.Status.UpdatedReplicas != 1 {
+				tag += ", not available"
+			}
+			found[d.Namespace+"/"+d.Name] = tag
+		}
+	}
+	if !maps.Equal(found, want) {
+		t.Errorf("there run %v, want %v", found, want)
+	}
 }
 
 // providersRun expects the providers to run in these versions.
@@ -205,6 +277,9 @@ func alive(t *testing.T, client *kube.Client) map[string]string {
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
 		{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmConfig"},
 		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "DevMachine"},
+		{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
+		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
+		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
