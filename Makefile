@@ -267,7 +267,7 @@ test-vault: ## Values, leases and logins of a real Vault whose AWS is simulated;
 	FLEETCTL_TEST_VAULT="$(CURDIR)/bin/vault" FLEETCTL_TEST_PYTHON="$$python" \
 	$(GO_TEST) . -trimpath -tags clouds -count=1 -v -timeout 10m -run '^TestRealVault$$' $(TESTFLAGS) ./pkg/vault ./pkg/fromvault
 
-# The bundle with an older release of Cluster API. The first build takes some five minutes of processor time.
+# The bundle with older releases of Cluster API, cert-manager and Flux. The first build takes some ten minutes of processor time.
 BEFORE_BUNDLE := $(OFFLINE)/bundle-before
 
 .PHONY: bundle-before
