@@ -234,9 +234,19 @@ func (h *handedOver) declaresMore(t *testing.T) {
 	slices.Sort(h.clusters)
 	h.commit("More clusters", files)
 	h.pushesTo(t, h.server)
-	for _, c := range h.clusters {
-		h.available(path.Base(c), enough())
-	}
+	eventually(t, "all are Available", enough(), func() string { // one look for all: status of hundreds takes seconds
+		missing := slices.Clone(h.clusters)
+		st, _ := h.status()
+		for _, c := range st.Clusters {
+			if c.Available {
+				missing = slices.DeleteFunc(missing, func(m string) bool { return path.Base(m) == c.Name })
+			}
+		}
+		if len(missing) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d clusters are not, such as %s", len(missing), missing[0])
+	})
 	h.ready(enough())
 }
 
