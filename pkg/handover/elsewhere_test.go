@@ -75,6 +75,7 @@ func TestElsewhere(t *testing.T) {
 		},
 		"detached":                   {record: `{"fleet":"f","epoch":2}`, says: "was detached"},
 		"detached from another":      {record: `{"fleet":"g","epoch":2}`, says: "was detached"},
+		"detached, without a fleet":  {record: `{"fleet":"","managementCluster":"","uid":"","epoch":2}`, says: "was detached"},
 		"no JSON":                    {record: `second`, says: damaged},
 		"empty":                      {record: ``, says: damaged},
 		"JSON that names no epoch":   {record: `{"managementCluster":"second"}`, says: damaged},
