@@ -79,6 +79,7 @@ func TestElsewhere(t *testing.T) {
 		"no JSON":                    {record: `second`, says: damaged},
 		"empty":                      {record: ``, says: damaged},
 		"JSON that names no epoch":   {record: `{"managementCluster":"second"}`, says: damaged},
+		"an epoch below 0":           {record: `{"managementCluster":"second","epoch":-1}`, says: damaged},
 		"of another kind":            {record: `["second"]`, says: damaged},
 		"the login is refused":       {status: http.StatusUnauthorized, silent: true},
 		"no access to the ConfigMap": {status: http.StatusForbidden, silent: true},

@@ -124,8 +124,13 @@ func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
 }
 
 // ownerOf decodes a record. No record of fleetctl is without an epoch.
-func ownerOf(record *corev1.ConfigMap) (owner capi.Owner, err error) {
-	if err := json.Unmarshal([]byte(record.Data["owner"]), &owner); err != nil || owner.Epoch <= 0 {
+func ownerOf(record *corev1.ConfigMap) (capi.Owner, error) {
+	var owner capi.Owner
+	var has struct {
+		Epoch *int64 `json:"epoch"`
+	}
+	content := []byte(record.Data["owner"])
+	if errors.Join(json.Unmarshal(content, &owner), json.Unmarshal(content, &has)) != nil || has.Epoch == nil || owner.Epoch < 0 {
 		return capi.Owner{}, errDamaged
 	}
 	return owner, nil
