@@ -55,6 +55,8 @@ func (s *Shelf) fail(verb string, err error) error {
 	case !ok && diag.Hint(err) == "" && notReached(err): // a web page has its own hint
 		hint = "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"
 	case !ok:
+	case isStatus(err, http.StatusNotFound) && len(refused.Errors) == 0:
+		hint = "check the address: no registry answers so"
 	case isStatus(err, http.StatusUnauthorized, http.StatusForbidden):
 		hint = "log in with docker login or podman login: " + s.repository.RegistryStr()
 	case refused.StatusCode == http.StatusTooManyRequests:
@@ -76,10 +78,17 @@ func isStatus(err error, codes ...int) bool {
 	return ok && slices.Contains(codes, refused.StatusCode)
 }
 
-// Names returns the sorted names of the files. It returns none if the repository does not exist yet.
+// isAbsent tells whether the registry says that it has no such repository or tag. A 404 without a reason of the registry is that of another
+// server, such as a proxy or a website: what the registry has is not known then.
+func isAbsent(err error) bool {
+	refused, ok := errors.AsType[*transport.Error](err)
+	return ok && refused.StatusCode == http.StatusNotFound && len(refused.Errors) > 0
+}
+
+// Names returns the sorted names of the files. It returns none if the registry says that the repository does not exist yet.
 func (s *Shelf) Names(ctx context.Context) ([]string, error) {
 	names, err := s.list(ctx)
-	if isStatus(err, http.StatusNotFound) {
+	if isAbsent(err) {
 		return nil, nil
 	}
 	slices.Sort(names)
@@ -122,7 +131,7 @@ func (s *Shelf) list(ctx context.Context) (names []string, err error) {
 // file.
 func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, error) {
 	image, err := remote.Image(s.repository.Tag(file), s.options(ctx)...)
-	if isStatus(err, http.StatusNotFound) {
+	if isAbsent(err) {
 		return nil, fmt.Errorf("%s has no %s: %w", s, file, fs.ErrNotExist)
 	}
 	if err != nil {

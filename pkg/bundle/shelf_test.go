@@ -1,7 +1,9 @@
 package bundle_test
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +13,53 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/fleetctl/fleetctl/pkg/bundle"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
+
+// Only a registry knows that it has no repository. What answers 404 in its place, such as a proxy, does not: a bootstrap that found no
+// snapshots there would make every cluster a second time.
+func TestNotFoundByNoRegistry(t *testing.T) {
+	const file = "mgmt.20260101t000000z-abcdef"
+	stock := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	for name, test := range map[string]struct {
+		absent bool
+		answer func(w http.ResponseWriter, r *http.Request)
+	}{
+		"a registry without the repository": {absent: true, answer: stock.ServeHTTP},
+		"a website":                         {answer: http.NotFound},
+		"a website that answers in JSON": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"message":"no such page"}`)
+		}},
+		"a proxy before a registry": {answer: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				stock.ServeHTTP(w, r)
+				return
+			}
+			http.NotFound(w, r)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(test.answer))
+			t.Cleanup(server.Close)
+			shelf, err := bundle.NewShelf(strings.TrimPrefix(server.URL, "http://") + "/fleet")
+			if err != nil {
+				t.Fatal(err)
+			}
+			names, err := shelf.Names(t.Context())
+			if test.absent != (err == nil) || len(names) > 0 {
+				t.Errorf("the names are %q, %v", names, err)
+			}
+			if !test.absent && !strings.Contains(diag.Hint(err), "check the address") {
+				t.Errorf("the hint of %v is %q", err, diag.Hint(err))
+			}
+			if _, err := shelf.Read(t.Context(), file, 1<<20); err == nil || errors.Is(err, fs.ErrNotExist) != test.absent {
+				t.Errorf("read: %v", err)
+			}
+		})
+	}
+}
 
 // A run that is killed while it deletes a file may have deleted the manifest, and left the tag, where a registry keeps it. The file is
 // there until the next run deletes the tag.

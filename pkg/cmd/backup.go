@@ -142,7 +142,7 @@ Exit codes: 0 it is restored, or fenced; 3 something was not ready in time, run 
 	fs.StringVar(&r.Snapshot, "snapshot", "", "ID of the snapshot (default: the newest)")
 	fs.BoolVar(&r.SourceIsGone, "source-is-gone", false, "the management cluster of the snapshot is gone, and will never act again")
 	fs.BoolVar(&r.PauseElsewhere, "pause-elsewhere", false,
-		"restore a cluster paused if its own record names another management cluster as the owner")
+		"restore a cluster paused if another management cluster owns it, as its own record or the fleet repo says")
 	fs.BoolVar(&r.AcceptDeletions, "accept-deletions", false, acceptDeletionsHelp)
 	fs.BoolVar(&r.FenceOnly, "fence-only", false,
 		"let another tool, such as Velero, restore the objects: the first run fences, the next run takes over")

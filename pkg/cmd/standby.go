@@ -155,7 +155,7 @@ Exit codes: 0 the standby has taken over; 3 something was not ready in time, run
 	fs.BoolVar(&a.SourceIsGone, "source-is-gone", false, "the management cluster is gone, and will never act again")
 	fs.BoolVar(&a.HandOver, "hand-over", false, "take the work over from a management cluster that lives")
 	fs.BoolVar(&a.PauseElsewhere, "pause-elsewhere", false,
-		"restore a cluster paused if its own record names another management cluster as the owner")
+		"restore a cluster paused if another management cluster owns it, as its own record or the fleet repo says")
 	fs.BoolVar(&a.AcceptDeletions, "accept-deletions", false, acceptDeletionsHelp)
 	fs.BoolVar(&a.DryRun, "dry-run", false, "show what the standby would take over, and change nothing")
 	fs.BoolVar(&a.Abort, "abort", false, "undo an activation before the standby has taken over")

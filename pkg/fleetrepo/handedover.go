@@ -56,6 +56,36 @@ func (run *HandedOver) entry(c ClusterName) (*yaml.Node, error) {
 	return item, item.Encode(handedOverEntry{Cluster: c.String(), At: run.At.UTC().Format(time.RFC3339), By: run.By, Fleetctl: run.Version})
 }
 
+// HandedOverBy returns the clusters of which the fleet repo says that the management cluster called name has handed them over to a
+// management cluster that it made: that one, by the name of the cluster.
+func (r *Repo) HandedOverBy(name string) (map[string]string, error) {
+	parent, err := r.managementCluster(name)
+	if err != nil {
+		return nil, err
+	}
+	owners := map[string]string{}
+	for _, m := range r.Fleet.Spec.ManagementClusters {
+		if m.Parent != name {
+			continue
+		}
+		file := parent.Layout().HandedOver(m.Name)
+		src, err := r.generated(file)
+		if err != nil {
+			return nil, err
+		}
+		var record struct {
+			HandedOver []handedOverEntry `yaml:"handedOver"`
+		}
+		if err := yaml.Unmarshal(src, &record); err != nil {
+			return nil, diag.Wrap("read "+file, err, "correct it in an editor: it says which clusters "+m.Name+" has taken over")
+		}
+		for _, entry := range record.HandedOver {
+			owners[entry.Cluster[strings.LastIndex(entry.Cluster, "/")+1:]] = m.Name
+		}
+	}
+	return owners, nil
+}
+
 // begunEntries returns the hand-overs that a record names as begun, in the order of the record.
 func begunEntries(src []byte) ([]handedOverEntry, error) {
 	var record struct {

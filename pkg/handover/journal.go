@@ -118,6 +118,9 @@ type Journal struct {
 	version string // resourceVersion of the Secret that the journal was read from
 }
 
+// beginsPaused tells whether the Cluster, NAMESPACE/NAME, begins paused, because another management cluster manages it.
+func (j *Journal) beginsPaused(cluster string) bool { return slices.Contains(j.Pause, cluster) }
+
 // Whole tells whether the hand-over is of all Clusters of the source. The source has no work left after it.
 func (j *Journal) Whole() bool { return len(j.Select) == 0 }
 

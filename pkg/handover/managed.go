@@ -2,9 +2,11 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -51,4 +53,43 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 		return nil
 	})
 	return others, nil
+}
+
+// RefuseAnothers returns an error if the Cluster at client is a leftover copy, because the workload cluster's own record
+// says that another management cluster has taken it over or that it was detached, or if the record is damaged. It returns
+// nil for a workload cluster that does not answer, or that has no kubeconfig.
+func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key) error {
+	manager, err := capi.New(at.Client)
+	if err != nil {
+		return err
+	}
+	object, err := manager.ClusterObject(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	uid, err := ClusterUID(ctx, at.Client)
+	if err != nil {
+		return err
+	}
+	asked, cancel := context.WithTimeout(ctx, ownerTime)
+	defer cancel()
+	kubeconfig, err := manager.WorkloadKubeconfig(asked, cluster)
+	if err != nil {
+		return ctx.Err()
+	}
+	owner, err := readOwner(asked, kubeconfig)
+	wrong := "if the record is wrong, delete the ConfigMap " + OwnerKey.String() + " of that cluster"
+	switch {
+	case errors.Is(err, errDamaged):
+		return diag.Errorf("find out whether another management cluster manages it; "+wrong, "cluster %s: %w", cluster, errDamaged)
+	case err != nil || owner.UID == uid || owner.Epoch <= capi.OwnerIn(object.GetAnnotations()).Epoch:
+		return ctx.Err()
+	}
+	says := "was detached"
+	if owner.ManagementCluster != "" {
+		says = "is managed by " + owner.ManagementCluster
+	}
+	return diag.Errorf(
+		"remove the copy: `"+diag.ShellCommand("fleetctl", "cluster", "detach", cluster.String(), "--management", at.Name)+"`; "+wrong,
+		"cluster %s %s, as its own record says: what %s has is a leftover copy", cluster, says, at.Name)
 }

@@ -3,6 +3,8 @@ package handover
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -31,11 +33,16 @@ const (
 	mostOfOwner = 16 << 20
 )
 
+// errDamaged says that a workload cluster has a record of its owner which names none, and which fleetctl did not write so.
+var errDamaged = errors.New("its record of its owner is damaged: ConfigMap " + OwnerKey.String())
+
 // recordOwners writes the new owner into each workload cluster that was handed over. Clusters whose API servers do not
-// answer get no record, because the record at the management cluster is enough.
+// answer get no record, because the record at the management cluster is enough. Clusters that began paused keep the
+// record of the management cluster that manages them.
 func (r *run) recordOwners(ctx context.Context) {
 	r.tell(PhaseReleased, "noting the owner in the workload clusters")
-	missed := eachOwner(ctx, r.target.journal.Clusters, func(ctx context.Context, cluster kube.Key) error {
+	taken := slices.DeleteFunc(slices.Clone(r.target.journal.Clusters), r.target.journal.beginsPaused)
+	missed := eachOwner(ctx, taken, func(ctx context.Context, cluster kube.Key) error {
 		kubeconfig, err := r.target.manager.WorkloadKubeconfig(ctx, cluster)
 		if err != nil {
 			return err
@@ -50,20 +57,32 @@ func (r *run) recordOwners(ctx context.Context) {
 }
 
 // recordDetached writes into the workload clusters that are about to be detached that they have no owner, so that nobody
-// restores an earlier snapshot of them.
+// restores an earlier snapshot of them. A cluster that another management cluster has taken over keeps its record: only
+// a leftover copy of it is detached here.
 func (r *run) recordDetached(ctx context.Context) {
+	_ = eachOwner(ctx, r.source.journal.Clusters, r.recordOneDetached)
+}
+
+func (r *run) recordOneDetached(ctx context.Context, cluster kube.Key) error {
+	object, err := r.source.manager.ClusterObject(ctx, cluster)
+	if err != nil {
+		return err // also if an earlier run has removed it: that run wrote the record first
+	}
+	kubeconfig, err := r.source.manager.WorkloadKubeconfig(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	now, err := readOwner(ctx, kubeconfig)
+	if err != nil && !errors.Is(err, errDamaged) {
+		return err
+	}
+	detached := now.ManagementCluster == "" && now.Epoch > 0
+	others := now.IsAnother(r.source.party.UID) && now.Epoch > capi.OwnerIn(object.GetAnnotations()).Epoch
+	if detached || others {
+		return nil
+	}
 	j := r.source.journal
-	_ = eachOwner(ctx, j.Clusters, func(ctx context.Context, cluster kube.Key) error {
-		kubeconfig, err := r.source.manager.WorkloadKubeconfig(ctx, cluster)
-		if err != nil {
-			return err
-		}
-		now, err := readOwner(ctx, kubeconfig)
-		if err != nil || now.ManagementCluster == "" && now.Epoch > 0 {
-			return err
-		}
-		return writeOwner(ctx, kubeconfig, capi.Owner{Fleet: j.Fleet, Epoch: max(now.Epoch, j.Epoch) + 1})
-	})
+	return writeOwner(ctx, kubeconfig, capi.Owner{Fleet: j.Fleet, Epoch: max(now.Epoch, j.Epoch) + 1})
 }
 
 // eachOwner calls do for each cluster, NAMESPACE/NAME, side by side, and returns the clusters for which do failed.
@@ -86,6 +105,8 @@ func eachOwner(ctx context.Context, clusters []string, do func(context.Context, 
 	return missed
 }
 
+// readOwner reads the record of a workload cluster. It returns the zero value if there is none. The error is errDamaged
+// if the record names no owner.
 func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
 	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime, MostBytes: mostOfOwner})
 	if err != nil {
@@ -96,11 +117,23 @@ func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
 	if kube.IsAbsent(err) {
 		return capi.Owner{}, nil
 	}
-	var owner capi.Owner
-	if err == nil {
-		err = json.Unmarshal([]byte(record.Data["owner"]), &owner)
+	if err != nil {
+		return capi.Owner{}, err
 	}
-	return owner, err
+	return ownerOf(record)
+}
+
+// ownerOf decodes a record. No record of fleetctl is without an epoch.
+func ownerOf(record *corev1.ConfigMap) (capi.Owner, error) {
+	var owner capi.Owner
+	var has struct {
+		Epoch *int64 `json:"epoch"`
+	}
+	content := []byte(record.Data["owner"])
+	if errors.Join(json.Unmarshal(content, &owner), json.Unmarshal(content, &has)) != nil || has.Epoch == nil || owner.Epoch < 0 {
+		return capi.Owner{}, errDamaged
+	}
+	return owner, nil
 }
 
 // writeOwner writes the record, unless it names a later owner.
@@ -123,8 +156,7 @@ func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error 
 	if err := client.Get(ctx, OwnerKey, there); err != nil {
 		return err
 	}
-	var last capi.Owner
-	if json.Unmarshal([]byte(there.Data["owner"]), &last) == nil && last.Epoch > owner.Epoch {
+	if last, err := ownerOf(there); err == nil && last.Epoch > owner.Epoch {
 		return nil
 	}
 	there.Data = record.Data
@@ -132,12 +164,68 @@ func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error 
 }
 
 // Elsewhere asks the API servers of a snapshot's Clusters who manages them. It returns the Clusters that a management
-// cluster other than managementCluster has taken over since the snapshot was taken, by NAMESPACE/NAME, with a sentence
-// about the owner. If they were restored, two management clusters would manage them. Elsewhere leaves out Clusters that
-// do not answer, or whose record names another fleet. Every administrator of a Cluster can write its record.
-func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) (others map[string]string) {
-	kubeconfigs, epochs := map[string][]byte{}, map[string]int64{}
-	var clusters []string
+// cluster other than managementCluster of the fleet has taken over since the snapshot was taken, and those whose record
+// is damaged, so that nobody can tell: by NAMESPACE/NAME, with a sentence about the owner. If they were restored, two
+// management clusters could manage them. silent are the Clusters that could not be asked. Clusters without a kubeconfig
+// are not asked: they have no API server yet. Every administrator of a Cluster can write its record.
+func Elsewhere(
+	ctx context.Context, objects []capi.Portable, fleet, managementCluster string,
+) (others map[string]string, silent []string) {
+	kubeconfigs, epochs := inSnapshot(objects)
+	var asked []string
+	for cluster := range epochs {
+		if len(kubeconfigs[cluster]) > 0 {
+			asked = append(asked, cluster)
+		}
+	}
+	others = map[string]string{}
+	var mu sync.Mutex
+	silent = eachOwner(ctx, asked, func(ctx context.Context, cluster kube.Key) error {
+		name := cluster.String()
+		reach, err := kube.ReachOf(kubeconfigs[name])
+		if err != nil {
+			return err
+		}
+		if runs := reach.Text(); runs != "" {
+			return errors.New("its kubeconfig is not used: " + runs)
+		}
+		owner, err := readOwner(ctx, kubeconfigs[name])
+		if err != nil && !errors.Is(err, errDamaged) {
+			return err
+		}
+		says := elsewhere(owner, epochs[name], fleet, managementCluster)
+		if err != nil {
+			says = "cannot tell its owner, because " + err.Error()
+		}
+		if says != "" {
+			mu.Lock()
+			defer mu.Unlock()
+			others[name] = says
+		}
+		return nil
+	})
+	return others, silent
+}
+
+// elsewhere says who has taken a Cluster over since it had this epoch; "" if nobody but managementCluster has. Another
+// fleet may have: a management cluster with a fleet repo of its own.
+func elsewhere(owner capi.Owner, epoch int64, fleet, managementCluster string) string {
+	same := owner.Fleet == fleet
+	switch {
+	case owner.Epoch <= epoch, same && owner.ManagementCluster == managementCluster:
+		return ""
+	case owner.ManagementCluster == "":
+		return "was detached"
+	case !same:
+		return fmt.Sprintf("is managed by %s of another fleet (%.8s)", owner.ManagementCluster, owner.Fleet)
+	}
+	return "is managed by " + owner.ManagementCluster
+}
+
+// inSnapshot returns the kubeconfigs of a snapshot's Clusters, and how many times each Cluster had changed hands, by
+// NAMESPACE/NAME.
+func inSnapshot(objects []capi.Portable) (kubeconfigs map[string][]byte, epochs map[string]int64) {
+	kubeconfigs, epochs = map[string][]byte{}, map[string]int64{}
 	for _, o := range objects {
 		var obj struct {
 			Kind     string            `json:"kind"`
@@ -150,30 +238,10 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCl
 		key := kube.Key{Namespace: obj.Metadata.Namespace, Name: obj.Metadata.Name}
 		switch cluster, is := capi.ClusterOfKubeconfig(key); {
 		case obj.Kind == "Cluster":
-			clusters = append(clusters, key.String())
 			epochs[key.String()] = capi.OwnerIn(obj.Metadata.Annotations).Epoch // each Cluster has its own epoch
 		case obj.Kind == "Secret" && is:
 			kubeconfigs[cluster.String()] = obj.Data["value"]
 		}
 	}
-	var mu sync.Mutex
-	others = map[string]string{}
-	_ = eachOwner(ctx, clusters, func(ctx context.Context, cluster kube.Key) error {
-		kubeconfig := kubeconfigs[cluster.String()]
-		if reach, err := kube.ReachOf(kubeconfig); len(kubeconfig) == 0 || err != nil || reach.Text() != "" {
-			return err
-		}
-		owner, err := readOwner(ctx, kubeconfig)
-		if err != nil || owner.Fleet != fleet || owner.Epoch <= epochs[cluster.String()] || owner.ManagementCluster == managementCluster {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		others[cluster.String()] = "was detached"
-		if owner.ManagementCluster != "" {
-			others[cluster.String()] = "is managed by " + owner.ManagementCluster
-		}
-		return nil
-	})
-	return others
+	return kubeconfigs, epochs
 }

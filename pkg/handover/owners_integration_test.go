@@ -7,10 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 )
 
@@ -53,20 +59,108 @@ func TestOwnerRecord(t *testing.T) {
 		{cluster, "f", "first", map[string]string{"shop/shop": "is managed by second"}},
 		{later, "f", "first", map[string]string{}},    // the epoch of this copy is later than the record
 		{cluster, "f", "second", map[string]string{}}, // the record names the management cluster of the snapshot
-		{cluster, "g", "first", map[string]string{}},  // the record is not of this fleet
+		{cluster, "g", "first", map[string]string{"shop/shop": "is managed by second of another fleet (f)"}},
 	} {
 		snapshot := []capi.Portable{test.cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}
-		if got := Elsewhere(ctx, snapshot, test.fleet, test.of); !maps.Equal(got, test.want) {
-			t.Errorf("a snapshot of %s of fleet %s: %v, want %v", test.of, test.fleet, got, test.want)
+		got, silent := Elsewhere(ctx, snapshot, test.fleet, test.of)
+		if !maps.Equal(got, test.want) || !slices.Equal(silent, []string{"dark/dark"}) {
+			t.Errorf("a snapshot of %s of fleet %s: %v, want %v; silent %v", test.of, test.fleet, got, test.want, silent)
 		}
 	}
 	write(capi.Owner{Fleet: "f", Epoch: 3})
-	if got := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second"); got["shop/shop"] != "was detached" {
+	if got, _ := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second"); got["shop/shop"] != "was detached" {
 		t.Errorf("after a detachment: %v", got)
 	}
 	hostile := strings.Replace(string(kubeconfig), "users:",
 		"users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
-	if got := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first"); len(got) > 0 {
+	if got, _ := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first"); len(got) > 0 {
 		t.Errorf("a kubeconfig that runs commands was used: %v", got)
+	}
+}
+
+// A cluster that another management cluster manages keeps its record: if a restore brings it back paused, and if that leftover copy is
+// detached afterwards. Else the snapshots of its owner could not be restored.
+func TestOwnerRecordOfAnothersCluster(t *testing.T) {
+	client, kubeconfig := kubetest.Start(t)
+	ctx := t.Context()
+	kubetest.ClusterAPI(t, client, "clusters")
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "shop-kubeconfig"}
+	if err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Create(ctx, &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"value": kubeconfig}}); err != nil {
+		t.Fatal(err)
+	}
+	cluster := &unstructured.Unstructured{}
+	if err := cluster.UnmarshalJSON([]byte(`{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"Cluster","metadata":{"namespace":"shop",` +
+		`"name":"shop","annotations":{"fleetctl.dev/owner":"{\"epoch\":1}"}},` +
+		`"spec":{"paused":true,"clusterNetwork":{"serviceDomain":"cluster.local"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Create(ctx, cluster); err != nil {
+		t.Fatal(err)
+	}
+	here, err := lookAtSide(ctx, Side{Name: "first", Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 2}
+	if err := writeOwner(ctx, kubeconfig, theirs); err != nil {
+		t.Fatal(err)
+	}
+	is := func(story string, want capi.Owner) {
+		t.Helper()
+		if owner, err := readOwner(ctx, kubeconfig); err != nil || owner != want {
+			t.Errorf("%s: the record is %+v, %v; want %+v", story, owner, err, want)
+		}
+	}
+	r, key := newRun(Options{}), kube.Key{Namespace: "shop", Name: "shop"}
+	r.target = here
+	here.journal = &Journal{Fleet: "f", Clusters: []string{"shop/shop"}, Pause: []string{"shop/shop"}, Owner: here.party, Epoch: 2}
+	r.recordOwners(ctx)
+	is("restored paused", theirs)
+	if err := r.unpauseCopies(ctx, []*unstructured.Unstructured{cluster}); err != nil {
+		t.Fatal(err)
+	}
+	object, err := here.manager.ClusterObject(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := capi.OwnerIn(object.GetAnnotations()); owner.Epoch != 1 || owner.ManagementCluster != "" {
+		t.Errorf("the leftover copy says that it is managed here: %+v", owner)
+	}
+	refused := func(story, says string) {
+		t.Helper()
+		err := RefuseAnothers(ctx, here.Side, key)
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: a transfer of it: %v, want %q", story, err, says)
+		}
+	}
+	refused("another one's", "cluster shop/shop is managed by second, as its own record says: what first has is a leftover copy")
+	r.source, r.target = here, nil
+	r.recordDetached(ctx)
+	is("the copy is detached", theirs)
+
+	own := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 1} // of before the copy's last hand-over
+	there := &corev1.ConfigMap{}
+	if err := client.Get(ctx, OwnerKey, there); err != nil {
+		t.Fatal(err)
+	}
+	for story, record := range map[string]string{"an older record": own.String(), "a damaged record": "{"} {
+		there.Data["owner"] = record
+		if err := client.Update(ctx, there); err != nil {
+			t.Fatal(err)
+		}
+		if record == "{" {
+			refused(story, "its record of its owner is damaged")
+		} else {
+			refused(story, "")
+		}
+		r.recordDetached(ctx)
+		is(story, capi.Owner{Fleet: "f", Epoch: 3})
+		refused(story+", then detached", "cluster shop/shop was detached, as its own record says")
+		if err := client.Get(ctx, OwnerKey, there); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -88,7 +88,7 @@ func (r *run) owner() capi.Owner {
 // releaseTarget starts the target's controllers and its Flux.
 func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstructured) error {
 	r.tell(PhaseReleased, "starting "+r.target.Name)
-	if err := r.target.manager.Unpause(ctx, copies, r.owner().String()); err != nil {
+	if err := r.unpauseCopies(ctx, copies); err != nil {
 		return err
 	}
 	if err := r.unfence(ctx, r.target); err != nil {
@@ -105,6 +105,20 @@ func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstruct
 		}
 	}
 	return r.deleteDeleting(ctx, copies)
+}
+
+// unpauseCopies lets the target's controllers act on the copies, and notes in each Cluster that the target owns it. A Cluster that begins
+// paused stays paused, and its note stays as it was: another management cluster owns it.
+func (r *run) unpauseCopies(ctx context.Context, copies []*unstructured.Unstructured) error {
+	theirs := func(obj *unstructured.Unstructured) bool {
+		return obj.GetKind() == "Cluster" && r.target.journal.beginsPaused(kube.RefOf(obj).Key.String())
+	}
+	own := slices.DeleteFunc(slices.Clone(copies), theirs)
+	if err := r.target.manager.Unpause(ctx, own, r.owner().String()); err != nil || len(own) == len(copies) {
+		return err
+	}
+	others := slices.DeleteFunc(slices.Clone(copies), func(obj *unstructured.Unstructured) bool { return !theirs(obj) })
+	return r.target.manager.Unpause(ctx, others, "")
 }
 
 // unfence takes the fence of one side down, lets the API server call the webhooks again, and starts the controllers.

@@ -201,9 +201,12 @@ func (d *detach) letGo(ctx context.Context, _ func(string)) error {
 }
 
 func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
-	d.result.Report, err = handover.Detach(ctx, handover.Options{
-		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
-		Progress: handover.Telling(detail),
-	})
+	o := handover.Options{
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}, Progress: handover.Telling(detail),
+	}
+	if r := d.opts.Target.Record; r != nil {
+		o.Fleet = r.FleetID // for the workload cluster's record that it was detached
+	}
+	d.result.Report, err = handover.Detach(ctx, o)
 	return err
 }

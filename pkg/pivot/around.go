@@ -222,7 +222,16 @@ func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, 
 		return nil, err
 	}
 	// A cluster that answered the first time, and does not answer now, still belongs to the other management cluster.
-	maps.Copy(a.paused, handover.Elsewhere(ctx, arrival.Objects, a.session.Identity(), a.session.Mgmt.Name))
+	others, silent, err := otherOwners(ctx, a.session, heldClusters{
+		names: arrival.Clusters, objects: arrival.Objects, fleet: a.session.Identity(), managementCluster: a.session.Mgmt.Name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(silent) > 0 {
+		a.warn(aboutSilent(silent))
+	}
+	maps.Copy(a.paused, others)
 	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/variables"
@@ -38,13 +37,30 @@ func (d *drill) read(ctx context.Context) error {
 	}
 	d.readProviders()
 	d.readSecrets()
-	if others := handover.Elsewhere(ctx, d.snap.Objects, d.snap.Fleet, d.snap.ManagementCluster); len(others) > 0 {
-		d.find(diag.SeverityError, "other management clusters have taken over clusters of the snapshot: "+saysOf(others),
-			"take a new snapshot: `fleetctl backup`")
+	if err := d.readOwners(ctx); err != nil {
+		return err
 	}
 	d.result.Elsewhere = append(d.result.Elsewhere,
 		"the fleet's private age key, which decrypts the snapshot and the secrets in Git (this machine has it)")
 	return d.readVariables(ctx)
+}
+
+// readOwners finds out whether other management clusters manage clusters of the snapshot now.
+func (d *drill) readOwners(ctx context.Context) error {
+	others, silent, err := otherOwners(ctx, d.session, heldClusters{
+		names: d.snap.Clusters, objects: d.snap.Objects, fleet: d.snap.Fleet, managementCluster: d.snap.ManagementCluster,
+	})
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		d.find(diag.SeverityError, "other management clusters have taken over clusters of the snapshot: "+saysOf(others),
+			"take a new snapshot: `fleetctl backup`")
+	}
+	if len(silent) > 0 {
+		d.find(diag.SeverityWarning, aboutSilent(silent), "")
+	}
+	return nil
 }
 
 // readAge compares the age of the snapshot with the age that it may have. The age is less than 0 if the clock of the machine that took the

@@ -2,12 +2,14 @@ package pivot
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -63,13 +65,45 @@ func (r *Restoration) Check(ctx context.Context, sourceIsGone bool) error {
 		}
 		here = "the cluster of that name on this machine is another cluster"
 	}
-	if err := r.checkOwners(ctx); err != nil || sourceIsGone {
+	if err := r.checkOwners(ctx); err != nil {
 		return err
+	}
+	later, err := r.later(ctx)
+	if err != nil {
+		return err
+	}
+	if sourceIsGone {
+		if later != nil {
+			r.session.Deps.Report.Warn(fmt.Sprintf("the fleet repo says that %s was made again since the snapshot (%s): assuming that this one "+
+				"is gone, too", r.Snap.ManagementCluster, later))
+		}
+		return nil
+	}
+	if later != nil {
+		here += fmt.Sprintf(", the fleet repo says that it was made again since the snapshot (%s)", later)
 	}
 	return diag.Errorf("if it is gone, add --source-is-gone. If it is not gone, two management clusters would act on the same machines",
 		"nothing here tells whether the management cluster %s of the snapshot (taken %s, by %s) is gone: %s, and it may have run on another "+
 			"machine",
 		r.Snap.ManagementCluster, plain.Ago(r.Snap.Taken), r.Snap.By, here)
+}
+
+// later returns the cluster that the fleet repo names in place of the snapshot's management cluster: another restore may have made it, and
+// it may live. It returns nil if the fleet repo names none, or says that it has ended.
+func (r *Restoration) later(ctx context.Context) (*fleetrepo.ManagementID, error) {
+	files, err := r.session.Published(ctx)
+	if err != nil {
+		return nil, err
+	}
+	made, err := fleetrepo.ReadManagementID(files, r.session.Layout())
+	if err != nil || made == nil || made.UID == r.Snap.UID {
+		return nil, err
+	}
+	ended, err := fleetrepo.Ended(files, r.session.Layout(), r.session.Mgmt.Name, made)
+	if err != nil || ended {
+		return nil, err
+	}
+	return made, nil
 }
 
 // wouldRefuse warns, in a dry run, why the restore would be refused. A dry run does not fail for this, because it also lists the snapshots
@@ -105,9 +139,9 @@ func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error
 // checkOwners returns an error if another management cluster manages clusters of the snapshot now. With --pause-elsewhere, it has these
 // clusters restored as paused instead, so that no controller acts on them and `cluster detach` can remove them.
 func (r *Restoration) checkOwners(ctx context.Context) error {
-	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
-	if len(others) == 0 {
-		return nil
+	others, err := r.otherOwners(ctx)
+	if err != nil || len(others) == 0 {
+		return err
 	}
 	if !r.pauseElsewhere {
 		return diag.Errorf("restore a later snapshot (`fleetctl restore --dry-run` lists them). If there is none: --pause-elsewhere "+
@@ -116,6 +150,17 @@ func (r *Restoration) checkOwners(ctx context.Context) error {
 	}
 	r.session.Deps.Report.Warn("restoring these clusters paused, because other management clusters manage them: " + saysOf(others))
 	return r.pause(slices.Sorted(maps.Keys(others)))
+}
+
+// otherOwners is otherOwners of the clusters of the snapshot. It warns of those that could not be asked.
+func (r *Restoration) otherOwners(ctx context.Context) (map[string]string, error) {
+	others, silent, err := otherOwners(ctx, r.session, heldClusters{
+		names: r.Snap.Clusters, objects: r.Snap.Objects, fleet: r.Snap.Fleet, managementCluster: r.Snap.ManagementCluster,
+	})
+	if err == nil && len(silent) > 0 {
+		r.session.Deps.Report.Warn(aboutSilent(silent))
+	}
+	return others, err
 }
 
 // pause makes the restore create these Clusters paused.
@@ -132,7 +177,10 @@ func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Jo
 	if journal.Phase.Committed() {
 		return nil
 	}
-	others := handover.Elsewhere(ctx, r.Snap.Objects, r.Snap.Fleet, r.Snap.ManagementCluster)
+	others, err := r.otherOwners(ctx)
+	if err != nil {
+		return err
+	}
 	maps.DeleteFunc(others, func(cluster, _ string) bool { return slices.Contains(journal.Pause, cluster) })
 	if len(others) > 0 {
 		return diag.Errorf("undo the restore (`"+journal.Command()+" --abort`), and begin again with a later snapshot, or with --pause-elsewhere",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -39,7 +41,8 @@ func Join(reports []*Report) *All {
 }
 
 // twoOwners finds workload clusters that several management clusters act on. Two clusters are the same one if they have the same name,
-// the same API server, and at least one machine of the same name.
+// the same API server, and at least one machine of the same name. If a cloud runs the control plane, neither side may have a machine: then
+// the API server has to have an address that no other one has.
 func twoOwners(reports []*Report) []TwoOwners {
 	type identity struct{ name, endpoint string }
 	owners, machines := map[identity][]string{}, map[identity]map[string]int{}
@@ -60,7 +63,8 @@ func twoOwners(reports []*Report) []TwoOwners {
 	}
 	// The API server's address alone proves nothing, because private networks reuse addresses. Names of machines are random.
 	for id, named := range machines {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(named)), func(n int) bool { return n > 1 }) {
+		shared := slices.ContainsFunc(slices.Collect(maps.Values(named)), func(n int) bool { return n > 1 })
+		if !shared && (len(named) > 0 || !unique(id.endpoint)) {
 			delete(owners, id)
 		}
 	}
@@ -72,6 +76,20 @@ func twoOwners(reports []*Report) []TwoOwners {
 	}
 	slices.SortFunc(found, func(a, b TwoOwners) int { return strings.Compare(a.Cluster, b.Cluster) })
 	return found
+}
+
+// unique tells whether no other API server has this address, HOST:PORT. The host is a public IP address or a name of the Internet then.
+func unique(endpoint string) bool {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return false
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		shared := netip.MustParsePrefix("100.64.0.0/10") // between a provider and its customers
+		return ip.IsGlobalUnicast() && !ip.IsPrivate() && !shared.Contains(ip)
+	}
+	dot := strings.LastIndex(host, ".")
+	return dot > 0 && !slices.Contains([]string{"local", "internal", "lan", "test", "svc", "localhost"}, host[dot+1:])
 }
 
 // hint has the command that takes the cluster from each of its owners. Which owner is the wrong one, only people know.

@@ -66,6 +66,25 @@ func TestNotTwoOwners(t *testing.T) {
 	}
 }
 
+// A cloud that runs the control plane may have made a cluster without machines: then the address of the API server tells, if it is unique.
+func TestTwoOwnersWithoutMachines(t *testing.T) {
+	for endpoint, two := range map[string]bool{
+		"0123abcd.gr7.eu-west-1.eks.amazonaws.com:443": true, "93.184.216.34:443": true, "[2606:2800:220:1::1]:6443": true,
+		"10.0.0.1:6443": false, "100.64.3.4:6443": false, "127.0.0.1:6443": false, "[fd00::1]:6443": false, "169.254.1.1:443": false,
+		"api:6443": false, "api.svc.cluster.local:443": false, "api.lan:6443": false, "": false,
+	} {
+		bare := shop(endpoint, false)
+		bare.Machines = nil
+		if all := Join([]*Report{managing("first", bare), managing("second", bare)}); len(all.TwoOwners) > 0 != two || all.Ready == two {
+			t.Errorf("%q: %+v", endpoint, all.TwoOwners)
+		}
+		other := shop(endpoint, false)
+		if all := Join([]*Report{managing("first", bare), managing("second", other)}); len(all.TwoOwners) > 0 {
+			t.Errorf("%q, where only one side has machines: %+v", endpoint, all.TwoOwners)
+		}
+	}
+}
+
 func TestShoutsAtAnotherOwner(t *testing.T) {
 	for name, test := range map[string]struct {
 		uid    string

@@ -29,6 +29,11 @@ func (t *transfer) plan(ctx context.Context) error {
 		if err := t.checkCarry(ctx); err != nil {
 			return err
 		}
+		if !t.journal.Active() {
+			if err := handover.RefuseAnothers(ctx, t.handOptions(nil).Source, t.key); err != nil {
+				return err
+			}
+		}
 		plan, err := handover.Look(ctx, t.handOptions(nil))
 		if t.result.Plan = plan; err != nil {
 			return err
