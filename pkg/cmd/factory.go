@@ -213,21 +213,19 @@ func (f *factory) actedTarget() (*management.Target, error) {
 }
 
 // actedTargetOf is actedTarget for a workload cluster. Without --management it is the management cluster for which the fleet repo declares
-// the workload cluster. The fleet repo may declare the workload cluster no longer, and then it is as for other commands.
-func (f *factory) actedTargetOf(workload string) (*management.Target, error) {
+// the workload cluster. The fleet repo may declare the workload cluster no longer, and then it is as for other commands. name is what the
+// management cluster knows the workload cluster by.
+func (f *factory) actedTargetOf(given string) (target *management.Target, name string, err error) {
 	dir, err := f.repoDir()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	name := f.flags.management
-	if name == "" {
-		if repo, err := f.fleetRepo(); err == nil {
-			if c, err := repo.Cluster(workload); err == nil {
-				name = c.ManagementCluster
-			}
-		}
+	w, err := f.findWorkload(given)
+	if err != nil {
+		return nil, "", err
 	}
-	return management.FindDeclaredToAct(f.store(), name, dir)
+	target, err = management.FindDeclaredToAct(f.store(), w.management(f), dir)
+	return target, w.name, err
 }
 
 // completeWorkloadClusters completes the name of a workload cluster: from the fleet repo, and from the management cluster if it can be

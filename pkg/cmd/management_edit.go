@@ -1,10 +1,13 @@
 package cmd
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -30,10 +33,16 @@ type managementAddOptions struct {
 	wanted      v1alpha1.ManagementCluster
 	hostContext string
 	providers   []string
+	// remembered are the management clusters of all fleets that this machine knows.
+	remembered []string
 }
 
-func (o *managementAddOptions) complete(_ *factory, args ...string) error {
+func (o *managementAddOptions) complete(f *factory, args ...string) error {
 	o.wanted.Name = args[0]
+	records, _ := f.store().List() // without them, only the fleet repo tells of a parent
+	for _, r := range records {
+		o.remembered = append(o.remembered, r.Name)
+	}
 	if o.hostContext != "" {
 		o.wanted.Host.Existing = &v1alpha1.ExistingHost{Context: o.hostContext}
 	}
@@ -45,7 +54,21 @@ func (o *managementAddOptions) complete(_ *factory, args ...string) error {
 }
 
 func (o *managementAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	if err := o.checkParent(r); err != nil {
+		return nil, err
+	}
 	return components.AddManagementCluster(o.wanted)(r)
+}
+
+// checkParent returns an error for a parent that is most likely a mistyped management cluster of the fleet. A parent can be one of another
+// fleet, of which the fleet repo knows nothing.
+func (o *managementAddOptions) checkParent(r *fleetrepo.Repo) error {
+	parent, names := o.wanted.Parent, r.ManagementClusterNames()
+	if slices.Contains(slices.Concat(names, o.remembered), parent) || diag.Nearest(parent, names) == "" {
+		return nil
+	}
+	return diag.Usage(diag.Among(parent, names)+"; if it is one of another fleet, run this where `fleetctl host list` shows it",
+		"--parent: this fleet has no management cluster %q", parent)
 }
 
 func newManagementAddCmd(f *factory) *cobra.Command {
