@@ -17,7 +17,9 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/config"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -235,11 +237,11 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	names := []string{}
-	if repo, err := f.fleetRepo(); err == nil {
-		names = repo.Names()
-	}
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
+	if repo, err := f.fleetRepo(); err == nil {
+		names = f.declaredNames(ctx, repo)
+	}
 	if target, err := f.target(); err == nil {
 		there, err := management.WorkloadNames(ctx, target)
 		if err == nil {
@@ -248,6 +250,25 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// declaredNames are the names of all clusters that the repo declares. Those of plain manifests are missing if they cannot be found in time.
+func (f *factory) declaredNames(ctx context.Context, repo *fleetrepo.Repo) []string {
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return repo.Names()
+	}
+	all, _, err := review.Clusters(ctx, repo, cacheDir)
+	if err != nil {
+		return repo.Names()
+	}
+	names := repo.Names()
+	for _, c := range all {
+		if c.Manifests {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // completionTimeout bounds the time of a completion in a shell.

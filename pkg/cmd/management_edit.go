@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -106,10 +110,39 @@ func newManagementRemoveCmd(f *factory) *cobra.Command {
 		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to
 another management cluster. This does not delete the management cluster: first run` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",
-	}, ofManagement, (*fleetrepo.Repo).RemoveManagementCluster)
+	}, ofManagement, f.removeManagementCluster)
+}
+
+// removeManagementCluster is the edit of fleetrepo, which knows the clusters of charts only. It refuses for clusters of plain manifests, too.
+func (f *factory) removeManagementCluster(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
+	e, err := r.RemoveManagementCluster(name)
+	if err != nil {
+		return nil, err
+	}
+	clusters, _, err := review.Clusters(f.command.Context(), r, "") // the repo may be a copy, for which a cache has no use
+	if err != nil {
+		return nil, err
+	}
+	var theirs []string
+	for _, c := range clusters {
+		if c.Manifests && c.ManagementCluster == name {
+			theirs = append(theirs, fmt.Sprintf("%s/%s (%s:%d)", c.Namespace, c.Name, c.File, c.Line))
+		}
+	}
+	if len(theirs) > 0 {
+		return nil, diag.Errorf("delete them first, or move their manifests to another management cluster",
+			"management cluster %s makes %s of plain manifests: %s", name, plain.Count(len(theirs), "cluster"), strings.Join(theirs, ", "))
+	}
+	return e, nil
 }
 
 func newManagementListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters,
-		views.ManagementClusters)
+	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares",
+		func(r *fleetrepo.Repo) ([]fleetrepo.ManagementCluster, error) {
+			cacheDir, err := f.cacheDir()
+			if err != nil {
+				return nil, err
+			}
+			return review.ManagementClusters(f.command.Context(), r, cacheDir)
+		}, views.ManagementClusters)
 }
