@@ -139,17 +139,26 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 			return nil, err
 		}
 		if err := p.publish(ctx, out, tag); err != nil {
-			return nil, err
+			return nil, p.halfway(tag.Name, err)
 		}
 	}
 	if out.Change, err = change.Make(ctx, move); err != nil {
-		return out, err
+		return out, p.halfway(tag.Name, err)
 	}
 	if out.Live = []Live{}; !p.opts.Change.DryRun && !p.opts.Change.PullRequest {
 		out.Live = p.live(ctx, out.Environments, out.Commit)
 	}
 	out.NotAsked = p.clustersNotAsked()
 	return out, nil
+}
+
+// halfway adds to an error what an interrupted promotion leaves: the tag is at the remote, and nothing follows it yet.
+func (p *run) halfway(tag string, err error) error {
+	if !p.carries() || !p.remote || p.opts.Change.DryRun {
+		return err
+	}
+	return diag.Wrap("the tag "+tag+" is pushed, but channel "+p.channel.Name+" is not moved", err,
+		cmp.Or(diag.Hint(err), "run the same command again"))
 }
 
 // carries tells whether the change goes to the remote, directly or as a pull request.

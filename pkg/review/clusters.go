@@ -114,7 +114,7 @@ func hasManifests(repo *fleetrepo.Repo) bool {
 			}
 			return nil
 		case !entry.Type().IsRegular() || path.Base(name) == "cluster.yaml" && strings.HasPrefix(name, "providers/") ||
-			path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+			!slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)): // a kustomization.yaml can name JSON, too
 			return nil
 		}
 		content, err := within.Start(repo.Dir, name, fleetrepo.MaxFile)
