@@ -113,7 +113,8 @@ another management cluster. This does not delete the management cluster: first r
 	}, ofManagement, f.removeManagementCluster)
 }
 
-// removeManagementCluster is the edit of fleetrepo, which knows the clusters of charts only. It refuses for clusters of plain manifests, too.
+// removeManagementCluster is the edit of fleetrepo, which knows the clusters of charts only. It refuses for clusters of plain manifests
+// too.
 func (f *factory) removeManagementCluster(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
 	e, err := r.RemoveManagementCluster(name)
 	if err != nil {

@@ -24,7 +24,8 @@ func (w *workload) key() kube.Key {
 	return kube.Key{Namespace: cmp.Or(w.declared.Namespace, w.declared.Name), Name: w.declared.Name}
 }
 
-// management is the management cluster to ask: the one of --management, else the one for which the fleet repo declares the cluster, else "".
+// management is the management cluster to ask: the one of --management, else the one for which the fleet repo declares the cluster, else
+// "".
 func (w *workload) management(f *factory) string {
 	if f.flags.management == "" && w.declared != nil {
 		return w.declared.ManagementCluster

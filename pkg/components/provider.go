@@ -59,7 +59,8 @@ func CheckFor(r *fleetrepo.Repo, providers ...v1alpha1.Provider) error {
 		}) {
 			continue
 		}
-		if err := known(releases.Provider{Name: p.Name, Type: releases.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL}); err != nil {
+		of := releases.ProviderType(fleetrepo.TypeOf(p))
+		if err := known(releases.Provider{Name: p.Name, Type: of, Version: p.Version, URL: p.URL}); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
-		if cluster == "" && len(r.Fleet.Spec.ManagementClusters) > 0 { // to ask for the management cluster of a provider that none has would mislead
+		if cluster == "" && len(r.Fleet.Spec.ManagementClusters) > 0 { // to ask for the one of a provider that none has would mislead
 			if unknown := unknownProvider(p, r.Fleet.Spec.ManagementClusters...); unknown != nil {
 				return nil, unknown
 			}

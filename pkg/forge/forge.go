@@ -267,8 +267,8 @@ var pullRequestHints = map[int]string{
 }
 
 // refusedRequest is the hint for a forge that takes the token, and not the pull request.
-const refusedRequest = "the forge says why: its rules for branches and pull requests are in the settings of the repository; then run the same " +
-	"command again"
+const refusedRequest = "the forge says why: its rules for branches and pull requests are in the settings of the repository; " +
+	"then run the same command again"
 
 // explain wraps a forge's error and adds a hint, by its HTTP status. It removes the token from the text.
 func explain(op string, err error, token string, hints map[int]string) error {

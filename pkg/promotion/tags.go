@@ -14,8 +14,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// choose returns the tag to move the channel to, and whether it is a new one: a tag that only this clone has is, because nobody has followed
-// it yet.
+// choose returns the tag to move the channel to, and whether it is a new one: a tag that only this clone has is, because nobody has
+// followed it yet.
 func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
 	if p.opts.To != "" {
 		return p.named(p.opts.To)
@@ -76,7 +76,8 @@ func (p *run) fresh(name string) (gitrepo.Tag, bool, error) {
 	return t, false, diag.Usage(
 		fmt.Sprintf("if nobody needs it: `%s`, then run the command again; or name a higher one with --to",
 			diag.ShellCommand("git", "tag", "--delete", name)),
-		"the tag %s is in this clone only, and at commit %.8s: promote checks and tags the newest commit, %.8s", name, p.onlyHere[i].Commit, p.head)
+		"the tag %s is in this clone only, and at commit %.8s: promote checks and tags the newest commit, %.8s",
+		name, p.onlyHere[i].Commit, p.head)
 }
 
 // named returns the tag that the user asked for.
