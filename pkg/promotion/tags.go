@@ -11,7 +11,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // choose returns the tag to move the channel to, and whether it is a new one: a tag that only this clone has is, because nobody has
@@ -121,16 +120,23 @@ func (p *run) orBehind(ctx context.Context, missing error) error {
 	if diag.Code(missing) != diag.ExitUsage || p.connect(ctx) != nil || !p.remote {
 		return missing
 	}
-	files, err := p.git.Files(p.head)
+	here, err := p.git.Head()
 	if err != nil {
 		return missing
 	}
-	there, err := fs.ReadFile(files, v1alpha1.FileName)
-	if err != nil {
-		return missing
+	var texts [][]byte
+	for _, commit := range []string{here, p.head} {
+		files, err := p.git.Files(commit)
+		if err != nil {
+			return missing
+		}
+		text, err := fs.ReadFile(files, v1alpha1.FileName)
+		if err != nil {
+			return missing
+		}
+		texts = append(texts, text)
 	}
-	here, err := within.ReadFile(p.repo.Dir, v1alpha1.FileName, within.MostNamed)
-	if err != nil || bytes.Equal(here, there) {
+	if bytes.Equal(texts[0], texts[1]) {
 		return missing
 	}
 	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
