@@ -147,7 +147,7 @@ const mostProblems = 5
 // hiding are the problems that may hide clusters: what keeps a folder from being built, and submodules, but not the doubts.
 func (r *Report) hiding() error {
 	all := slices.DeleteFunc(slices.Clone(r.Problems), func(f diag.Finding) bool {
-		return f.Severity != diag.SeverityError && f.Rule != render.RuleSubmodule
+		return f.Severity != diag.SeverityError && f.Rule != render.RuleSubmodule && f.Rule != ruleNotApplied
 	})
 	switch {
 	case len(all) == 0:
@@ -181,7 +181,7 @@ func look(ctx context.Context, q question) (*Report, error) {
 	report := &Report{
 		FormatVersion: "1", Repo: q.Dir, Clusters: review.ManifestClusters(result), Providers: providersIn(result.Objects),
 	}
-	report.Problems = slices.Concat(result.Findings, render.Submodules(files, result.Kustomizations))
+	report.Problems = slices.Concat(result.Findings, render.Submodules(files, result.Kustomizations), passedOver(files, result.Files))
 	for _, root := range roots.In(files) {
 		report.Flux = append(report.Flux, countOf(root, result, report.Clusters))
 	}

@@ -71,7 +71,7 @@ func (f *factory) named(line string) []string {
 		return nil
 	case len(about) > 0:
 		return about
-	case err != nil || c.Annotations[withoutManagement] == findsOne: // a placeholder would not help outside of a fleet repo
+	case err != nil || finds(c, words): // a placeholder would not help outside of a fleet repo
 		return nil
 	}
 	return []string{placeholder}
@@ -124,6 +124,8 @@ const (
 	worksOnAll = "works-on-all"
 	// findsOne marks a command that finds the management cluster by the rest of its command line.
 	findsOne = "finds-one"
+	// findsOneOf marks a command that does so if the command line has an argument.
+	findsOneOf = "finds-one-of"
 )
 
 // doesWithout gives a command the annotation withoutManagement with the value how.
@@ -132,6 +134,17 @@ func doesWithout(c *cobra.Command, how string) {
 		c.Annotations = map[string]string{}
 	}
 	c.Annotations[withoutManagement] = how
+}
+
+// finds tells whether a command finds the management cluster by the rest of its command line.
+func finds(c *cobra.Command, words []string) bool {
+	switch c.Annotations[withoutManagement] {
+	case findsOne:
+		return true
+	case findsOneOf:
+		return len(words) > 1 && !strings.HasPrefix(words[1], "-")
+	}
+	return false
 }
 
 // saysWhich tells whether the words of a command line name a management cluster, or whether the command is about none.

@@ -51,11 +51,10 @@ a Flux Kustomization applies without a chart is refused, because Flux would make
 }
 
 func (o *clusterDetachOptions) complete(f *factory, args ...string) (err error) {
-	o.Cluster = args[0]
 	if o.Abort && o.DryRun {
 		return errAbortDryRun
 	}
-	if o.Target, err = f.actedTargetOf(o.Cluster); err != nil {
+	if o.Target, o.Cluster, err = f.actedTargetOf(args[0]); err != nil {
 		return err
 	}
 	if o.KubeconfigOut != "" {

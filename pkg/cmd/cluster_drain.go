@@ -55,11 +55,10 @@ cluster's name. After an interruption, the same command goes on.`,
 }
 
 func (o *clusterDrainOptions) complete(f *factory, args ...string) (err error) {
-	o.Cluster = args[0]
 	if o.Cancel && o.DryRun {
 		return diag.Usage("leave one of them out", "--cancel changes something, and --dry-run does not")
 	}
-	o.Target, err = f.actedTargetOf(o.Cluster)
+	o.Target, o.Cluster, err = f.actedTargetOf(args[0])
 	return err
 }
 

@@ -17,7 +17,9 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/config"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -213,21 +215,19 @@ func (f *factory) actedTarget() (*management.Target, error) {
 }
 
 // actedTargetOf is actedTarget for a workload cluster. Without --management it is the management cluster for which the fleet repo declares
-// the workload cluster. The fleet repo may declare the workload cluster no longer, and then it is as for other commands.
-func (f *factory) actedTargetOf(workload string) (*management.Target, error) {
+// the workload cluster. The fleet repo may declare the workload cluster no longer, and then it is as for other commands. name is what the
+// management cluster knows the workload cluster by.
+func (f *factory) actedTargetOf(given string) (target *management.Target, name string, err error) {
 	dir, err := f.repoDir()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	name := f.flags.management
-	if name == "" {
-		if repo, err := f.fleetRepo(); err == nil {
-			if c, err := repo.Cluster(workload); err == nil {
-				name = c.ManagementCluster
-			}
-		}
+	w, err := f.findWorkload(given)
+	if err != nil {
+		return nil, "", err
 	}
-	return management.FindDeclaredToAct(f.store(), name, dir)
+	target, err = management.FindDeclaredToAct(f.store(), w.management(f), dir)
+	return target, w.name, err
 }
 
 // completeWorkloadClusters completes the name of a workload cluster: from the fleet repo, and from the management cluster if it can be
@@ -237,11 +237,11 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	names := []string{}
-	if repo, err := f.fleetRepo(); err == nil {
-		names = repo.Names()
-	}
 	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 	defer cancel()
+	if repo, err := f.fleetRepo(); err == nil {
+		names = f.declaredNames(ctx, repo)
+	}
 	if target, err := f.target(); err == nil {
 		there, err := management.WorkloadNames(ctx, target)
 		if err == nil {
@@ -250,6 +250,25 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// declaredNames are the names of all clusters that the repo declares. Those of plain manifests are missing if they cannot be found in time.
+func (f *factory) declaredNames(ctx context.Context, repo *fleetrepo.Repo) []string {
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return repo.Names()
+	}
+	all, _, err := review.Clusters(ctx, repo, cacheDir)
+	if err != nil {
+		return repo.Names()
+	}
+	names := repo.Names()
+	for _, c := range all {
+		if c.Manifests {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // completionTimeout bounds the time of a completion in a shell.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/lifecycle"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
@@ -180,6 +181,9 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 	if o.Providers, err = parseProviders(o.providers); err != nil {
 		return err
 	}
+	if err := f.checkProviders(o.Providers); err != nil {
+		return err
+	}
 	if o.Git.Token, err = readToken(o.tokenFile); err != nil {
 		return err
 	}
@@ -206,6 +210,26 @@ func (o *initOptions) complete(f *factory, _ ...string) (err error) {
 		return diag.Usage("leave one of them out", "--scaffold writes the fleet repo, and --dry-run writes no part of it")
 	}
 	return nil
+}
+
+// checkProviders returns an error for a provider that nobody knows, in a fleet that would otherwise ask for the management cluster first.
+// Everything else is left to the command: it may find the provider in a bundle, and it makes or fetches a missing fleet repo.
+func (f *factory) checkProviders(given []session.Provider) error {
+	if len(given) == 0 || f.flags.management != "" {
+		return nil
+	}
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return nil //nolint:nilerr // the command meets the same error
+	}
+	if _, err := repo.Fleet.ManagementCluster(""); err == nil {
+		return nil
+	}
+	wanted := make([]v1alpha1.Provider, 0, len(given))
+	for _, p := range given {
+		wanted = append(wanted, v1alpha1.Provider{Name: p.Name, Version: p.Version})
+	}
+	return components.CheckFor(repo, wanted...)
 }
 
 // parseProviders parses values of the form NAME or NAME:VERSION.

@@ -41,17 +41,30 @@ name, or by namespace/name if several have the same name.`,
 		RunE:              running(f, o, runKubeconfig),
 	}
 	f.addManagement(c)
+	doesWithout(c, findsOneOf)
 	f.addReach(c)
 	c.Flags().BoolVar(&o.merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	return c
 }
 
 func runKubeconfig(ctx context.Context, f *factory, o *kubeconfigOptions) error {
-	target, err := f.declaredTarget()
+	w := workload{}
+	var err error
+	if o.workload != "" {
+		if w, err = f.findWorkload(o.workload); err != nil {
+			return err
+		}
+	}
+	dir, err := f.repoDir()
 	if err != nil {
 		return err
 	}
-	return printKubeconfig(ctx, f, management.KubeconfigOptions{Target: target, Workload: o.workload}, o.merge)
+	target, err := management.FindDeclared(f.store(), w.management(f), dir)
+	if err != nil {
+		return err
+	}
+	options := management.KubeconfigOptions{Target: target, Workload: w.name, Declared: w.declared != nil}
+	return printKubeconfig(ctx, f, options, o.merge)
 }
 
 // printKubeconfig prints a kubeconfig, or writes it to a file, or with merge adds it to the user's own.

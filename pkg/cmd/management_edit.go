@@ -1,11 +1,18 @@
 package cmd
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -30,10 +37,16 @@ type managementAddOptions struct {
 	wanted      v1alpha1.ManagementCluster
 	hostContext string
 	providers   []string
+	// remembered are the management clusters of all fleets that this machine knows.
+	remembered []string
 }
 
-func (o *managementAddOptions) complete(_ *factory, args ...string) error {
+func (o *managementAddOptions) complete(f *factory, args ...string) error {
 	o.wanted.Name = args[0]
+	records, _ := f.store().List() // without them, only the fleet repo tells of a parent
+	for _, r := range records {
+		o.remembered = append(o.remembered, r.Name)
+	}
 	if o.hostContext != "" {
 		o.wanted.Host.Existing = &v1alpha1.ExistingHost{Context: o.hostContext}
 	}
@@ -45,7 +58,21 @@ func (o *managementAddOptions) complete(_ *factory, args ...string) error {
 }
 
 func (o *managementAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
+	if err := o.checkParent(r); err != nil {
+		return nil, err
+	}
 	return components.AddManagementCluster(o.wanted)(r)
+}
+
+// checkParent returns an error for a parent that is most likely a mistyped management cluster of the fleet. A parent can be one of another
+// fleet, of which the fleet repo knows nothing.
+func (o *managementAddOptions) checkParent(r *fleetrepo.Repo) error {
+	parent, names := o.wanted.Parent, r.ManagementClusterNames()
+	if slices.Contains(slices.Concat(names, o.remembered), parent) || diag.Nearest(parent, names) == "" {
+		return nil
+	}
+	return diag.Usage(diag.Among(parent, names)+"; if it is one of another fleet, run this where `fleetctl host list` shows it",
+		"--parent: this fleet has no management cluster %q", parent)
 }
 
 func newManagementAddCmd(f *factory) *cobra.Command {
@@ -83,10 +110,40 @@ func newManagementRemoveCmd(f *factory) *cobra.Command {
 		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to
 another management cluster. This does not delete the management cluster: first run` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",
-	}, ofManagement, (*fleetrepo.Repo).RemoveManagementCluster)
+	}, ofManagement, f.removeManagementCluster)
+}
+
+// removeManagementCluster is the edit of fleetrepo, which knows the clusters of charts only. It refuses for clusters of plain manifests
+// too.
+func (f *factory) removeManagementCluster(r *fleetrepo.Repo, name string) (*fleetrepo.Edit, error) {
+	e, err := r.RemoveManagementCluster(name)
+	if err != nil {
+		return nil, err
+	}
+	clusters, _, err := review.Clusters(f.command.Context(), r, "") // the repo may be a copy, for which a cache has no use
+	if err != nil {
+		return nil, err
+	}
+	var theirs []string
+	for _, c := range clusters {
+		if c.Manifests && c.ManagementCluster == name {
+			theirs = append(theirs, fmt.Sprintf("%s/%s (%s:%d)", c.Namespace, c.Name, c.File, c.Line))
+		}
+	}
+	if len(theirs) > 0 {
+		return nil, diag.Errorf("delete them first, or move their manifests to another management cluster",
+			"management cluster %s makes %s of plain manifests: %s", name, plain.Count(len(theirs), "cluster"), strings.Join(theirs, ", "))
+	}
+	return e, nil
 }
 
 func newManagementListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", (*fleetrepo.Repo).ManagementClusters,
-		views.ManagementClusters)
+	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares",
+		func(r *fleetrepo.Repo) ([]fleetrepo.ManagementCluster, error) {
+			cacheDir, err := f.cacheDir()
+			if err != nil {
+				return nil, err
+			}
+			return review.ManagementClusters(f.command.Context(), r, cacheDir)
+		}, views.ManagementClusters)
 }

@@ -124,6 +124,9 @@ func (f *factory) checkDeclared(name string) error {
 	if _, err := f.declaredTarget(); diag.Code(err) != diag.ExitUsage {
 		return nil
 	}
+	if w, err := f.findWorkload(name); err != nil || w.declared != nil {
+		return err
+	}
 	hint := "name the management cluster of an undeclared cluster with --management: " + strings.Join(repo.ManagementClusterNames(), ", ")
 	if known := diag.Among(name, repo.Names()); known != "" {
 		hint = known + "; or " + hint

@@ -81,6 +81,7 @@ Exit codes: 0 everything is Ready; 3 something is not.`,
 		RunE:              running(f, o, runStatus),
 	}
 	f.addManagement(c)
+	doesWithout(c, findsOneOf)
 	f.addReach(c)
 	c.Flags().BoolVar(&o.all, "all", false, "every management cluster of the fleet, side by side")
 	c.Flags().BoolVarP(&o.watch, "watch", "w", false, "show the status again after each change, until interrupted")

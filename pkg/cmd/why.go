@@ -1,15 +1,11 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/views"
 	"github.com/fleetctl/fleetctl/pkg/why"
@@ -65,17 +61,20 @@ Exit codes: 0 the cluster is as it should be; 3 it is not.`,
 
 // whySources finds the management cluster of a workload cluster, and the cluster's declaration in the fleet repo.
 func (f *factory) whySources(ctx context.Context, name string) (why.Sources, error) {
-	from := why.Sources{Cluster: name}
-	declared, manages := f.declared(name)
+	w, err := f.findWorkload(name)
+	from := why.Sources{Cluster: w.name}
+	if err != nil {
+		return from, err
+	}
 	dir, err := f.repoDir()
 	if err != nil {
 		return from, err
 	}
-	target, err := management.FindDeclared(f.store(), cmp.Or(f.flags.management, manages), dir)
+	target, err := management.FindDeclared(f.store(), w.management(f), dir)
 	if err != nil {
 		return from, err
 	}
-	from.Management, from.Declared = target.Name, declared
+	from.Management, from.Declared = target.Name, f.declaration(w)
 	if target.Record != nil {
 		from.Repo = target.Record.Repo
 	}
@@ -83,25 +82,12 @@ func (f *factory) whySources(ctx context.Context, name string) (why.Sources, err
 	return from, err
 }
 
-// declared returns the declaration of a cluster in the fleet repo, and the cluster's management cluster. It returns nil if the fleet repo
-// does not declare the cluster, is missing, or cannot be read, because why can look at a running cluster without it.
-func (f *factory) declared(name string) (declared *why.Declared, manages string) {
+// declaration is the place of a cluster of a chart in the fleet repo; nil for any other cluster.
+func (f *factory) declaration(w workload) *why.Declared {
 	repo, err := f.fleetRepo()
-	if err != nil {
-		return nil, ""
+	if err != nil || w.declared == nil || w.declared.Manifests {
+		return nil
 	}
-	plain := name[strings.LastIndexByte(name, '/')+1:]
-	if !slices.Contains(repo.Names(), plain) {
-		return nil, ""
-	}
-	c, err := repo.Cluster(plain)
-	if err != nil {
-		return nil, ""
-	}
-	key := kube.Key{Namespace: c.Name, Name: c.Name}
-	if name != plain && name != key.String() {
-		return nil, ""
-	}
-	by := repo.LayoutOf(*c).ClustersName(c.Environment)
-	return &why.Declared{Key: key, File: c.File, Environment: c.Environment, AppliedBy: by}, c.ManagementCluster
+	by := repo.LayoutOf(*w.declared).ClustersName(w.declared.Environment)
+	return &why.Declared{Key: w.key(), File: w.declared.File, Environment: w.declared.Environment, AppliedBy: by}
 }

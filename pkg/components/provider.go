@@ -1,6 +1,8 @@
 package components
 
 import (
+	"slices"
+
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -12,7 +14,12 @@ import (
 func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		wanted := releases.Provider{Name: p.Name, Type: releases.ProviderType(p.Type), Version: p.Version, URL: p.URL}
-		if m, err := r.Fleet.ManagementCluster(cluster); err == nil {
+		if m, err := r.Fleet.ManagementCluster(cluster); err != nil {
+			// To ask for the management cluster of a mistyped provider would mislead.
+			if err := CheckFor(r, p); err != nil {
+				return nil, err
+			}
+		} else {
 			for _, there := range m.Providers {
 				if there.Name == p.Name && fleetrepo.TypeOf(there) == fleetrepo.TypeOf(p) {
 					wanted.URL = there.URL
@@ -39,6 +46,25 @@ func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) 
 		}
 		return e, err
 	}
+}
+
+// CheckFor returns the error of AddProvider for the first of these providers that init could find on no management cluster of the fleet:
+// clusterctl does not know it, and fleet.yaml has no url for it anywhere.
+func CheckFor(r *fleetrepo.Repo, providers ...v1alpha1.Provider) error {
+	for _, p := range providers {
+		if slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+			return slices.ContainsFunc(m.Providers, func(there v1alpha1.Provider) bool {
+				return there.URL != "" && there.Name == p.Name && fleetrepo.TypeOf(there) == fleetrepo.TypeOf(p)
+			})
+		}) {
+			continue
+		}
+		of := releases.ProviderType(fleetrepo.TypeOf(p))
+		if err := known(releases.Provider{Name: p.Name, Type: of, Version: p.Version, URL: p.URL}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // KnownProviders are the names of the providers of a type that are found by their name alone, for completion.

@@ -212,7 +212,13 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 				able = append(able, m.Name)
 			}
 		}
-		if len(able) == 1 {
+		switch {
+		case !slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return has(&m) }):
+			// To ask for one of them would mislead.
+			return nil, diag.Errorf(
+				fmt.Sprintf("`fleetctl provider add %s --management NAME` declares it, and `fleetctl init` installs it", provider),
+				"no management cluster of the fleet can make clusters of flavour %s: none has an infrastructure provider %s", flavour, provider)
+		case len(able) == 1:
 			name = able[0]
 		}
 	}

@@ -49,11 +49,18 @@ func (r *Repo) Channels() ([]Channel, error) {
 }
 
 // Positions returns the present tags of a channel by management cluster. It leaves out management clusters without a tag.
-func (r *Repo) Positions(channel string) ([]Position, error) {
+func (r *Repo) Positions(channel string) ([]Position, error) { return r.positions(channel, r.read) }
+
+// PositionsIn is Positions in another state of the repo, such as the remote's.
+func (r *Repo) PositionsIn(files fs.FS, channel string) ([]Position, error) {
+	return r.positions(channel, func(name string) ([]byte, error) { return fs.ReadFile(files, name) })
+}
+
+func (r *Repo) positions(channel string, read func(name string) ([]byte, error)) ([]Position, error) {
 	all := []Position{}
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
-		tag, err := r.tagOf(m, channel)
+		tag, err := tagIn(m.Layout().SourceFile(channel), channel, read)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +73,11 @@ func (r *Repo) Positions(channel string) ([]Position, error) {
 
 // tagOf returns the tag in the channel's source, or "".
 func (r *Repo) tagOf(m *v1alpha1.ManagementCluster, channel string) (string, error) {
-	name := m.Layout().SourceFile(channel)
-	src, err := r.read(name)
+	return tagIn(m.Layout().SourceFile(channel), channel, r.read)
+}
+
+func tagIn(name, channel string, read func(name string) ([]byte, error)) (string, error) {
+	src, err := read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

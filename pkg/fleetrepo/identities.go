@@ -157,16 +157,21 @@ func admits(identity *yaml.Node) string {
 func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	var m *v1alpha1.ManagementCluster
 	var err error
+	if provider != "" {
+		if err := scaffold.CheckIdentityProvider(provider); err != nil {
+			return nil, err
+		}
+	}
 	if cluster != "" {
 		if m, err = r.managementCluster(cluster); err != nil {
 			return nil, err
 		}
 	}
-	all, err := r.Identities()
+	everywhere, err := r.Identities()
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(i Identity) bool {
+	all := slices.DeleteFunc(slices.Clone(everywhere), func(i Identity) bool {
 		return m != nil && i.ManagementCluster != m.Name || provider != "" && i.Provider != provider
 	})
 	var names, places []string
@@ -180,7 +185,7 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return nil, diag.Unknown("identity", name, sortedSet(names), "`fleetctl identity add "+name+"` makes one")
+		return nil, noIdentity(name, names, everywhere)
 	case len(found) > 1:
 		return nil, diag.Usage("choose one with --provider or --management", "several identities are called %s: %s", name,
 			strings.Join(places, ", "))
@@ -207,6 +212,15 @@ func (r *Repo) RemoveIdentity(cluster, provider, name string) (*Edit, error) {
 	}
 	e.Notes = append(e.Notes, "What was made for it in the cloud stays there.")
 	return e, r.enlist(&e.Changes, m.Layout().Management(), identity.File, false)
+}
+
+// noIdentity is the error for an identity that is not among the names. It says where there is one of the name.
+func noIdentity(name string, among []string, everywhere []Identity) error {
+	if i := slices.IndexFunc(everywhere, func(i Identity) bool { return i.Name == name }); i >= 0 {
+		return diag.Usage("leave --provider and --management out, or give those of the identity",
+			"there is no identity %q there: it is one of %s on %s", name, everywhere[i].Provider, everywhere[i].ManagementCluster)
+	}
+	return diag.Unknown("identity", name, sortedSet(among), "`fleetctl identity add "+name+"` makes one")
 }
 
 // identityNamespaceFile is the file that AddIdentity writes for the namespace of an identity.

@@ -20,18 +20,17 @@ import (
 func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
+		if cluster == "" && len(r.Fleet.Spec.ManagementClusters) > 0 { // to ask for the one of a provider that none has would mislead
+			if unknown := unknownProvider(p, r.Fleet.Spec.ManagementClusters...); unknown != nil {
+				return nil, unknown
+			}
+		}
+		return nil, err
+	}
+	if err := unknownProvider(p, *m); err != nil {
 		return nil, err
 	}
 	index := indexOf(m, p)
-	if index < 0 {
-		var names []string
-		for _, o := range m.Providers {
-			if TypeOf(o) == TypeOf(p) {
-				names = append(names, o.Name)
-			}
-		}
-		return nil, diag.Unknown(string(TypeOf(p))+" provider", p.Name, names, "management cluster "+m.Name+" has none")
-	}
 	if declared := m.Providers[index].Version; p.Version != "" && p.Version != declared {
 		return nil, diag.Usage("leave out the version: `fleetctl provider remove "+p.Name+"`", "management cluster %s has provider %s in %s, not in %s",
 			m.Name, p.Name, cmp.Or(declared, "no version yet"), p.Version)
@@ -187,4 +186,24 @@ func (r *Repo) lists(p v1alpha1.Provider) bool {
 	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
 		return indexOf(&m, p) >= 0
 	})
+}
+
+// unknownProvider returns the error for a provider that fleet.yaml has for none of these management clusters; nil if one has it.
+func unknownProvider(p v1alpha1.Provider, among ...v1alpha1.ManagementCluster) error {
+	var names []string
+	for i := range among {
+		if indexOf(&among[i], p) >= 0 {
+			return nil
+		}
+		for _, o := range among[i].Providers {
+			if TypeOf(o) == TypeOf(p) {
+				names = append(names, o.Name)
+			}
+		}
+	}
+	orElse := "no management cluster of the fleet has one"
+	if len(among) == 1 {
+		orElse = "management cluster " + among[0].Name + " has none"
+	}
+	return diag.Unknown(string(TypeOf(p))+" provider", p.Name, sortedSet(names), orElse)
 }

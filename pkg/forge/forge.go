@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -117,6 +118,10 @@ func Open(ctx context.Context, o Options, r Request) (*PullRequest, error) {
 	}
 	made, err := c.create(ctx, r)
 	if err != nil {
+		// A run beside this one may have opened it since. Then the forge refuses a second one for the branch.
+		if there, again := c.find(ctx, r); again == nil && there.linked(o.Remote) != nil {
+			return there, explain("change pull request "+there.URL, c.update(ctx, there.Number, r), o.Token, pullRequestHints)
+		}
 		return nil, explain(op, err, o.Token, pullRequestHints)
 	}
 	if made.Number < 1 {
@@ -254,10 +259,16 @@ func withStatus(status int, err error) error {
 
 // pullRequestHints are the hints for refusals of pull requests, by HTTP status.
 var pullRequestHints = map[int]string{
-	http.StatusUnauthorized: "the token needs the right to write pull requests of this repository",
-	http.StatusForbidden:    "the token needs the right to write pull requests of this repository",
-	http.StatusNotFound:     "check the URL, that the token may see the repository, and that the repository takes pull requests",
+	http.StatusUnauthorized:        "the token needs the right to write pull requests of this repository",
+	http.StatusForbidden:           "the token needs the right to write pull requests of this repository",
+	http.StatusNotFound:            "check the URL, that the token may see the repository, and that the repository takes pull requests",
+	http.StatusConflict:            refusedRequest,
+	http.StatusUnprocessableEntity: refusedRequest,
 }
+
+// refusedRequest is the hint for a forge that takes the token, and not the pull request.
+const refusedRequest = "the forge says why: its rules for branches and pull requests are in the settings of the repository; " +
+	"then run the same command again"
 
 // explain wraps a forge's error and adds a hint, by its HTTP status. It removes the token from the text.
 func explain(op string, err error, token string, hints map[int]string) error {
@@ -274,6 +285,9 @@ func explain(op string, err error, token string, hints map[int]string) error {
 		case status.status >= http.StatusInternalServerError:
 			hint = "the forge, or a proxy before it, has a problem: run the same command again in a moment; what was pushed stays"
 		}
+	}
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
+		hint = "the forge, or a proxy before it, did not answer in time: run the same command again in a moment; what was pushed stays"
 	}
 	if refused, ok := errors.AsType[*sameorigin.Error](err); ok {
 		hint = "if you trust " + refused.To + ", give its address as the URL of the repository (spec.git.url in " + v1alpha1.FileName + ")"

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -179,6 +181,86 @@ func TestForgeRefuses(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A run beside this one opens the pull request between our look and our request: it is the same one, and gets our text.
+func TestOpenedMeanwhile(t *testing.T) {
+	for _, kind := range v1alpha1.ForgeTypes() {
+		for _, status := range []int{http.StatusConflict, http.StatusUnprocessableEntity} {
+			t.Run(string(kind)+" "+http.StatusText(status), func(t *testing.T) {
+				var refused atomic.Bool
+				list := func() (int, string) {
+					if refused.Load() {
+						return http.StatusOK, "[" + listed(t, 8, 1) + "]"
+					}
+					return http.StatusOK, "[]"
+				}
+				other := func() (int, string) {
+					if refused.Swap(true) {
+						return http.StatusOK, listed(t, 8, 1) // the new text
+					}
+					return status, `{"message": "there is one for the branch"}`
+				}
+				r, err := Open(t.Context(), answering(t, kind, list, other), Request{Branch: "fleetctl/x", Base: "main", Title: "Do x"})
+				if err != nil || r.Number != 8 || r.Created {
+					t.Errorf("%+v, %v", r, err)
+				}
+				never := func() (int, string) { return http.StatusOK, "[]" }
+				_, err = Open(t.Context(), answering(t, kind, never, func() (int, string) { return status, `{"message": "no"}` }),
+					Request{Branch: "fleetctl/x", Base: "main", Title: "Do x"})
+				if err == nil || !strings.Contains(diag.Hint(err), "settings of the repository") {
+					t.Errorf("refused for another reason: %v (%s)", err, diag.Hint(err))
+				}
+			})
+		}
+	}
+}
+
+// GitHub says 403 of a token that has asked too often. The token has its rights, and time helps.
+func TestGitHubRateLimit(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-RateLimit-Limit", "60")
+		w.Header().Set("X-RateLimit-Remaining", "0")
+		w.Header().Set("X-RateLimit-Reset", "4102444800")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"message": "API rate limit exceeded"}`))
+	}))
+	defer server.Close()
+	remote, err := url.Parse(server.URL + "/platform/fleet.git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Type: v1alpha1.ForgeGitHub, Remote: remote, Token: "s3cret",
+		CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+	_, err = Find(t.Context(), o, Request{Branch: "fleetctl/x", Base: "main"})
+	if err == nil || !strings.Contains(diag.Hint(err), "again in some minutes") {
+		t.Errorf("%v (%s)", err, diag.Hint(err))
+	}
+}
+
+// A forge that takes the request and never answers is given up, and the error says what to do.
+func TestForgeHangs(t *testing.T) {
+	for _, kind := range v1alpha1.ForgeTypes() {
+		t.Run(string(kind), func(t *testing.T) {
+			server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+			defer server.Close()
+			remote, err := url.Parse(server.URL + "/platform/fleet.git")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err = Find(ctx, Options{
+				Type: kind, Remote: remote, Token: "s3cret",
+				CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			}, Request{Branch: "fleetctl/x", Base: "main"})
+			if err == nil || !strings.Contains(diag.Hint(err), "did not answer in time") {
+				t.Errorf("%v (%s)", err, diag.Hint(err))
+			}
+		})
 	}
 }
 

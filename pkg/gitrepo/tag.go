@@ -162,22 +162,28 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 // Fetch fetches the checked out branch and all tags from the remote, and returns the commit of the remote branch; "" if it has none. The
 // working tree and the local branches stay as they are. The error matches ErrTagExists if a local tag differs from the remote's.
 func (r *Repo) Fetch(ctx context.Context, auth Auth) (string, error) {
+	commit, _, err := r.FetchTags(ctx, auth)
+	return commit, err
+}
+
+// FetchTags is Fetch, and returns the names of the remote's tags, too. A tag that is in this repository only is not among them.
+func (r *Repo) FetchTags(ctx context.Context, auth Auth) (commit string, there map[string]bool, err error) {
 	t, remote, err := r.remote(auth)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	known, head, err := r.fetchBranch(ctx, t, remote)
 	if err != nil || known.IsZero() {
-		return "", err
+		return "", nil, err
 	}
 	haves, err := r.haves(ctx, t, head)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if err := r.fetchTags(ctx, remote, haves); err != nil {
-		return "", remote.fail("fetch tags from", err)
+	if there, err = r.fetchTags(ctx, remote, haves); err != nil {
+		return "", nil, remote.fail("fetch tags from", err)
 	}
-	return known.String(), nil
+	return known.String(), there, nil
 }
 
 // FetchBranch is Fetch without the tags.
@@ -202,16 +208,18 @@ func (r *Repo) fetchBranch(ctx context.Context, t *tracking, remote *remote) (kn
 	return known, head, err
 }
 
-func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.Hash) error {
+// fetchTags fetches the tags that this repository lacks, and returns the names of all that the remote has.
+func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.Hash) (map[string]bool, error) {
 	session, err := remote.upload(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = session.Close() }() // what counts has been read, or failed
 	refs, err := advertised(ctx, session)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	there := map[string]bool{}
 	lacking := map[plumbing.ReferenceName]plumbing.Hash{}
 	var wants []plumbing.Hash
 	for name, hash := range refs.References {
@@ -219,15 +227,16 @@ func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.H
 		if !ref.IsTag() {
 			continue
 		}
+		there[ref.Short()] = true
 		at, err := r.reference(ref)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case at == hash:
 			continue
 		case !at.IsZero():
-			return diag.Errorf("if your tag is wrong: git tag --delete "+diag.ShellWord(ref.Short()), "%w: your tag %s differs from the remote's",
-				ErrTagExists, ref.Short())
+			return nil, diag.Errorf("if your tag is wrong: git tag --delete "+diag.ShellWord(ref.Short()),
+				"%w: your tag %s differs from the remote's", ErrTagExists, ref.Short())
 		}
 		lacking[ref] = hash
 		if !r.has(hash) {
@@ -236,13 +245,13 @@ func (r *Repo) fetchTags(ctx context.Context, remote *remote, haves []plumbing.H
 	}
 	if len(wants) > 0 {
 		if err := receive(ctx, r.git.Storer, session, refs.Capabilities, wants, haves); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for ref, hash := range lacking {
 		if err := r.newReference(ctx, ref, hash); err != nil {
-			return fmt.Errorf("write the tag %s: %w", ref.Short(), err)
+			return nil, fmt.Errorf("write the tag %s: %w", ref.Short(), err)
 		}
 	}
-	return nil
+	return there, nil
 }

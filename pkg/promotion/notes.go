@@ -28,6 +28,10 @@ func (p *run) notes(ctx context.Context, tag, at string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	cut, err := p.cutOff(ctx, at, before.Commit)
+	if err != nil {
+		return "", err
+	}
 	commits := slices.DeleteFunc(all, func(c gitrepo.Commit) bool { return c.Merge || !slices.ContainsFunc(c.Files, layout.InChannels) })
 	var b strings.Builder
 	if before.Name != "" {
@@ -35,12 +39,25 @@ func (p *run) notes(ctx context.Context, tag, at string) (string, error) {
 	}
 	if p.repo.Fleet.Spec.Releases.Commits == v1alpha1.ConventionalCommits {
 		b.WriteString(grouped(commits))
-		return b.String(), nil
+	} else {
+		for _, c := range commits {
+			b.WriteString(line(c.Subject, c))
+		}
 	}
-	for _, c := range commits {
-		b.WriteString(line(c.Subject, c))
+	if cut {
+		b.WriteString("\nThe clone of this promotion lacked a part of the history, so commits are missing here.\n")
 	}
 	return b.String(), nil
+}
+
+// cutOff tells whether this clone may lack some of the commits of tip that base lacks: it is shallow, and ends before base.
+func (p *run) cutOff(ctx context.Context, tip, base string) (bool, error) {
+	shallow, err := p.git.Shallow()
+	if err != nil || !shallow || base == "" {
+		return shallow, err
+	}
+	whole, err := p.git.Includes(ctx, p.auth, tip, base)
+	return !whole, err
 }
 
 // line is the line of a commit in release notes.

@@ -50,6 +50,8 @@ type Result struct {
 	Commit string `json:"commit"`
 	// Tagged says that the tag is new.
 	Tagged bool `json:"tagged"`
+	// TagPushed says that the remote did not have the tag before.
+	TagPushed bool `json:"tagPushed,omitempty"`
 	// ReleaseNotes list the commits since the tag before. They are empty for an existing tag.
 	ReleaseNotes string `json:"releaseNotes,omitempty"`
 	// Release is the release of the tag at the forge; nil if the fleet does not ask for one.
@@ -78,7 +80,12 @@ type run struct {
 	remote  bool
 	channel v1alpha1.Channel
 	head    string
-	tags    []gitrepo.Tag
+	// tags of the channel, the newest first: those of the remote, if there is one, and those that a channel is at there.
+	tags []gitrepo.Tag
+	// onlyHere are the other tags of this clone, the newest first. Nobody else has seen them, so they are no versions yet.
+	onlyHere []gitrepo.Tag
+	// pushed has the names of the remote's tags.
+	pushed map[string]bool
 	// notAsked has, by name, why the Flux of a workload cluster could not be asked.
 	notAsked map[string]string
 }
@@ -128,21 +135,30 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 		return nil, err
 	}
 	if p.carries() && p.remote && !o.Change.DryRun {
-		if _, err := p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
+		if out.TagPushed, err = p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
 			return nil, err
 		}
 		if err := p.publish(ctx, out, tag); err != nil {
-			return nil, err
+			return nil, p.halfway(tag.Name, err)
 		}
 	}
 	if out.Change, err = change.Make(ctx, move); err != nil {
-		return out, err
+		return out, p.halfway(tag.Name, err)
 	}
 	if out.Live = []Live{}; !p.opts.Change.DryRun && !p.opts.Change.PullRequest {
 		out.Live = p.live(ctx, out.Environments, out.Commit)
 	}
 	out.NotAsked = p.clustersNotAsked()
 	return out, nil
+}
+
+// halfway adds to an error what an interrupted promotion leaves: the tag is at the remote, and nothing follows it yet.
+func (p *run) halfway(tag string, err error) error {
+	if !p.carries() || !p.remote || p.opts.Change.DryRun {
+		return err
+	}
+	return diag.Wrap("the tag "+tag+" is pushed, but channel "+p.channel.Name+" is not moved", err,
+		cmp.Or(diag.Hint(err), "run the same command again"))
 }
 
 // carries tells whether the change goes to the remote, directly or as a pull request.
@@ -157,7 +173,7 @@ func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 		return nil, err
 	}
 	if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
-		return nil, err
+		return nil, p.orBehind(ctx, err)
 	}
 	if err := p.connect(ctx); err != nil {
 		return nil, err
@@ -204,7 +220,7 @@ func (p *run) connect(ctx context.Context) error {
 		if p.auth, err = change.AuthFor(p.repo, p.opts.Change.Git); err != nil {
 			return err
 		}
-		if p.head, err = p.git.Fetch(ctx, p.auth); err != nil {
+		if p.head, p.pushed, err = p.git.FetchTags(ctx, p.auth); err != nil {
 			return err
 		}
 	}
@@ -234,17 +250,41 @@ func (p *run) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	at, err := p.positions(p.channel.Name)
+	if err != nil {
+		return err
+	}
 	for _, t := range all {
-		if _, ok := p.version(t.Name); ok {
+		_, ok := p.version(t.Name)
+		inUse := slices.ContainsFunc(at, func(position fleetrepo.Position) bool { return position.Tag == t.Name })
+		switch {
+		case !ok:
+		case p.remote && !p.pushed[t.Name] && !inUse:
+			p.onlyHere = append(p.onlyHere, t)
+		default:
 			p.tags = append(p.tags, t)
 		}
 	}
-	slices.SortFunc(p.tags, func(a, b gitrepo.Tag) int {
-		x, _ := p.version(a.Name)
-		y, _ := p.version(b.Name)
-		return cmp.Or(y.Compare(x), cmp.Compare(a.Name, b.Name))
-	})
+	for _, tags := range [][]gitrepo.Tag{p.tags, p.onlyHere} {
+		slices.SortFunc(tags, func(a, b gitrepo.Tag) int {
+			x, _ := p.version(a.Name)
+			y, _ := p.version(b.Name)
+			return cmp.Or(y.Compare(x), cmp.Compare(a.Name, b.Name))
+		})
+	}
 	return nil
+}
+
+// positions are the tags of a channel in Git: at the remote if there is one, because others may have moved the channel since the last pull.
+func (p *run) positions(channel string) ([]fleetrepo.Position, error) {
+	if !p.remote {
+		return p.repo.Positions(channel)
+	}
+	files, err := p.git.Files(p.head)
+	if err != nil {
+		return nil, err
+	}
+	return p.repo.PositionsIn(files, channel)
 }
 
 // version is the part of a tag that stands for the channel's *.
@@ -255,65 +295,6 @@ func (p *run) version(tag string) (semver.Version, bool) {
 	}
 	v, err := semver.Parse(text)
 	return v, err == nil
-}
-
-// choose returns the tag to move the channel to, and whether it has to be made.
-func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
-	if p.opts.To != "" {
-		return p.named(p.opts.To)
-	}
-	next := p.channel.TagPrefix() + firstVersion
-	if len(p.tags) > 0 {
-		// The commit that moves the channel is no reason for a new tag.
-		latest := p.tags[0]
-		changed, err := p.changedSince(ctx, latest.Commit)
-		if err != nil || !changed {
-			return latest, false, err
-		}
-		v, _ := p.version(latest.Name)
-		v.Pre, v.Build = nil, nil
-		if err := v.IncrementPatch(); err != nil {
-			return latest, false, err
-		}
-		next = p.channel.TagPrefix() + v.String()
-	}
-	return gitrepo.Tag{Name: next, Commit: p.head}, true, nil
-}
-
-// named returns the tag that the user asked for.
-func (p *run) named(name string) (gitrepo.Tag, bool, error) {
-	for _, t := range p.tags {
-		if t.Name == name {
-			return t, false, nil
-		}
-	}
-	if _, ok := p.version(name); !ok {
-		return gitrepo.Tag{}, false, diag.Usage(fmt.Sprintf("write it like %s%s", p.channel.TagPrefix(), firstVersion),
-			"%q is no tag of channel %s: they are %s with a semantic version for the *", name, p.channel.Name, p.channel.Tag)
-	}
-	if len(p.tags) > 0 {
-		// A new tag has to be higher. A mistyped tag on the way back would otherwise bring the newest commit instead of
-		// an old one.
-		given, _ := p.version(name)
-		if newest, _ := p.version(p.tags[0].Name); given.LT(newest) {
-			return gitrepo.Tag{}, false, diag.Usage("name an existing one ("+p.newestTags()+"), or a new one above "+p.tags[0].Name,
-				"there is no tag %s", name)
-		}
-	}
-	return gitrepo.Tag{Name: name, Commit: p.head}, true, nil
-}
-
-// newestTags lists the last tags of the channel.
-func (p *run) newestTags() string {
-	const most = 5
-	var names []string
-	for _, t := range p.tags[:min(most, len(p.tags))] {
-		names = append(names, t.Name)
-	}
-	if len(p.tags) > most {
-		names = append(names, "…")
-	}
-	return strings.Join(names, ", ")
 }
 
 // changedSince tells whether the newest commit has changes for environments that another commit lacks.
@@ -356,7 +337,7 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	if _, err := change.Make(ctx, move); err != nil {
 		return "", err
 	}
-	_, err = p.git.Tag(ctx, out.Tag, out.Commit, fmt.Sprintf("%s of fleet %s\n\n%s", out.Tag, p.repo.Fleet.Metadata.Name, body))
+	_, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body)
 	return body, err
 }
 

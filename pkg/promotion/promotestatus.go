@@ -24,9 +24,13 @@ type Environment struct {
 	ManagementCluster string `json:"managementCluster"`
 	Channel           string `json:"channel"`
 	Production        bool   `json:"production"`
-	// Tag of the environment in Git. It is empty for an environment that follows a branch, and before the first
-	// promotion.
+	// Branch that the environment follows, if it follows no tags.
+	Branch string `json:"branch,omitempty"`
+	// Tag of the environment in Git: at the remote, if there is one. It is empty for an environment that follows a branch, and before the
+	// first promotion.
 	Tag string `json:"tag,omitempty"`
+	// TagOnlyHere says that the remote does not have the tag, and so Flux cannot follow it.
+	TagOnlyHere bool `json:"tagOnlyHere,omitempty"`
 	// Wanted is the commit of the environment in Git. It is empty if this clone does not know it.
 	Wanted string `json:"wanted,omitempty"`
 	// Applied is the commit that the management cluster has applied; empty if that is not known. Ready says that
@@ -35,8 +39,10 @@ type Environment struct {
 	Ready   bool   `json:"ready"`
 	// Reason says what is not healthy, or why nothing is known.
 	Reason string `json:"reason,omitempty"`
-	// Waiting are the commits that a promotion would bring, newest first.
-	Waiting []WaitingCommit `json:"waiting"`
+	// Waiting are the commits that a promotion would bring, newest first. NotCompared says why this clone cannot tell them; Waiting is
+	// empty then.
+	Waiting     []WaitingCommit `json:"waiting"`
+	NotCompared string          `json:"notCompared,omitempty"`
 }
 
 // WaitingCommit is a commit that is not promoted yet.
@@ -57,7 +63,7 @@ func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 	names := p.repo.EnvironmentNames()
 	if o.Channel != "" {
 		if p.channel, err = p.repo.TagChannel(o.Channel); err != nil {
-			return nil, err
+			return nil, p.orBehind(ctx, err)
 		}
 		names = p.repo.Fleet.EnvironmentsOf(p.channel.Name)
 	}
@@ -105,12 +111,13 @@ func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, na
 		Name: name, ManagementCluster: m.Name, Channel: channel.Name, Production: declared.IsProduction(), Waiting: []WaitingCommit{},
 	}
 	if !channel.IsTag() {
+		e.Branch = channel.Branch
 		if channel.Name == v1alpha1.MainChannel {
 			e.Wanted = p.head
 		}
 		return e, nil
 	}
-	at, err := p.repo.Positions(channel.Name)
+	at, err := p.positions(channel.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +127,21 @@ func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, na
 		}
 	}
 	if e.Tag != "" {
+		e.TagOnlyHere = p.remote && !p.pushed[e.Tag]
 		// p.tags lacks the tags of another channel, and somebody may have deleted a tag.
 		if e.Wanted, err = p.git.Resolve("refs/tags/" + e.Tag + "^{commit}"); err != nil {
-			e.Wanted = ""
-			return e, nil //nolint:nilerr // a tag that is not here: there is nothing to compare with
+			e.Wanted, e.TagOnlyHere, e.NotCompared = "", false, "this repository has no tag "+e.Tag
+			if p.remote {
+				e.NotCompared = "the remote has no tag " + e.Tag
+			}
+			return e, nil //nolint:nilerr // there is nothing to compare with
 		}
+	}
+	if cut, err := p.cutOff(ctx, p.head, e.Wanted); err != nil {
+		return nil, err
+	} else if cut {
+		e.NotCompared = "this clone has only a part of the history: `git fetch --unshallow` brings the rest"
+		return e, nil
 	}
 	commits, err := p.git.Log(ctx, p.head, e.Wanted)
 	if err != nil {

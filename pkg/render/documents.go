@@ -32,6 +32,9 @@ func split(src []byte) []document {
 		if isSeparator(src[at:end]) {
 			all = append(all, document{src[start:at], first})
 			start, first = at+3, line // the text after the separator belongs to the document
+			if rest := bytes.TrimLeft(src[start:end], " \t"); len(rest) == 0 || strings.ContainsRune("#\r\n", rune(rest[0])) {
+				start = end - len(rest) // no document begins with a tab, but the line of a separator may end in one
+			}
 		}
 		at = end
 	}

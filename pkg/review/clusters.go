@@ -48,6 +48,27 @@ func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fle
 	return all, findings, nil
 }
 
+// ManagementClusters lists the management clusters of a fleet repo, with how many clusters each makes: those of charts, and those of plain
+// manifests.
+func ManagementClusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fleetrepo.ManagementCluster, error) {
+	all, err := repo.ManagementClusters()
+	if err != nil {
+		return nil, err
+	}
+	clusters, _, err := Clusters(ctx, repo, cacheDir) // validate reports the findings
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		for _, c := range clusters {
+			if c.Manifests && c.ManagementCluster == all[i].Name {
+				all[i].Clusters++
+			}
+		}
+	}
+	return all, nil
+}
+
 var (
 	// clusterKind and its group are in every file that declares a Cluster, and in every template of a chart that makes
 	// one.
@@ -93,7 +114,7 @@ func hasManifests(repo *fleetrepo.Repo) bool {
 			}
 			return nil
 		case !entry.Type().IsRegular() || path.Base(name) == "cluster.yaml" && strings.HasPrefix(name, "providers/") ||
-			path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+			!slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)): // a kustomization.yaml can name JSON, too
 			return nil
 		}
 		content, err := within.Start(repo.Dir, name, fleetrepo.MaxFile)

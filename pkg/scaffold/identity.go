@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -81,6 +82,9 @@ func (o *IdentityOptions) Check() error {
 	if err := CheckLabel("identity", o.Name, maxIdentityName); err != nil {
 		return err
 	}
+	if o.Provider != "" && o.Provider != "gcp" && !slices.Contains(IdentityProviders(), o.Provider) {
+		return unknownIdentityProvider(o.Provider, IdentityProviders())
+	}
 	for _, n := range slices.Concat(o.Namespaces, o.Environments) {
 		if err := CheckLabel("namespace", n, maxIdentityName); err != nil {
 			return err
@@ -107,10 +111,21 @@ func (o *IdentityOptions) Check() error {
 			"namespace, and name it with `--set identity.name=SECRET` in `fleetctl cluster add`",
 			"Google Cloud's provider has no identity objects")
 	}
-	if o.Provider == "" {
-		return diag.Usage("give --provider, one of "+strings.Join(IdentityProviders(), ", "), "nothing says which provider the identity is for")
+	return diag.Usage("give --provider, one of "+strings.Join(IdentityProviders(), ", "), "nothing says which provider the identity is for")
+}
+
+// CheckIdentityProvider returns an error for a provider of which a fleet repo can have no identities.
+func CheckIdentityProvider(name string) error {
+	known := slices.Compact(slices.Sorted(maps.Values(identityKinds)))
+	if slices.Contains(known, name) {
+		return nil
 	}
-	return diag.Usage("give one of "+strings.Join(IdentityProviders(), ", "), "provider %.40q has no identities that can be added", o.Provider)
+	return unknownIdentityProvider(name, known)
+}
+
+// unknownIdentityProvider is the error for a provider that is not among those with identities.
+func unknownIdentityProvider(name string, known []string) error {
+	return diag.Usage(diag.Among(name, known), "there is no provider %.40q with identities", name)
 }
 
 func (o *IdentityOptions) checkAWS() error {

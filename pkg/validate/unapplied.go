@@ -61,8 +61,12 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 	}
 	if r.isForeign() { // the folders of such a repo have names of their own
 		for _, k := range r.rendered.Kustomizations {
-			if k.Path != "." && u.hasKustomization(k.Path) {
+			switch {
+			case k.Path == ".":
+			case u.hasKustomization(k.Path):
 				u.below(k.Path, u.reason)
+			default:
+				u.json(k.Path)
 			}
 		}
 	}
@@ -311,6 +315,16 @@ func (u *passedOver) clustersOf(m *v1alpha1.ManagementCluster, l layout.Layout, 
 func (u *passedOver) below(dir string, why func(f *file) (summary, hint string)) {
 	for _, f := range u.tree.below(dir) {
 		u.judge(f, why)
+	}
+}
+
+// json checks the objects in JSON of a folder without a kustomization.yaml, of which Flux takes the YAML files only.
+func (u *passedOver) json(dir string) {
+	for _, f := range u.tree.below(dir) {
+		if path.Ext(f.path) == ".json" && u.hasObjects(f) {
+			u.judge(f, u.reason)
+			u.read[f.path] = true // another folder may have it in it, too
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -147,6 +148,9 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	case r.Tagged:
 		ui.Fprintf(s.Err, "Tagged %s as %s.\n", short(r.Commit), r.Tag)
 	}
+	if r.TagPushed && !r.Tagged {
+		ui.Fprintf(s.Err, "Pushed the tag %s, which was in this clone only.\n", r.Tag)
+	}
 	if r.Release != nil && r.Release.Created {
 		ui.Fprintf(s.Err, "Released it: %s\n", r.Release.URL)
 	}
@@ -200,9 +204,12 @@ func promotionsView(w io.Writer, r *promotion.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	ui.FprintText(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
 	for _, e := range r.Environments {
-		git := cmp.Or(e.Tag, short(e.Wanted), "no tag yet")
-		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"),
-			yesNo(e.Ready), len(e.Waiting))
+		git, waiting := cmp.Or(e.Tag, short(e.Wanted), e.Branch, "no tag yet"), strconv.Itoa(len(e.Waiting))
+		if e.NotCompared != "" {
+			waiting = "?"
+		}
+		ui.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, e.ManagementCluster, e.Channel, git, cmp.Or(short(e.Applied), "?"),
+			yesNo(e.Ready), waiting)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -210,6 +217,13 @@ func promotionsView(w io.Writer, r *promotion.Status) error {
 	for _, e := range r.Environments {
 		if e.Reason != "" {
 			ui.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)
+		}
+		if e.TagOnlyHere {
+			ui.Fprintf(w, "\n%s on %s: the tag %s is in this clone only, so Flux cannot follow it: `fleetctl promote` pushes it.\n",
+				e.Name, e.ManagementCluster, e.Tag)
+		}
+		if e.NotCompared != "" {
+			ui.Fprintf(w, "\nIt is not known what waits for %s on %s: %s.\n", e.Name, e.ManagementCluster, e.NotCompared)
 		}
 		if len(e.Waiting) > 0 {
 			ui.Fprintf(w, "\nWaits for %s on %s:\n", e.Name, e.ManagementCluster)

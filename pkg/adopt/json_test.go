@@ -1,0 +1,65 @@
+package adopt
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Flux reads JSON only where a kustomization.yaml names it. Clusters in other such files are not made, and the report says so.
+func TestJSON(t *testing.T) {
+	const sync = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\n" +
+		"spec: {interval: 10m, path: ./clusters/prod, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}\n"
+	const cluster = `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "edge", "namespace": "default"}}`
+	for name, tc := range map[string]struct {
+		more     map[string]string
+		told     string
+		clusters int
+	}{
+		"in a folder without a kustomization.yaml": {told: "clusters/prod/edge.json"},
+		"named by a kustomization.yaml": {
+			more:     map[string]string{"clusters/prod/kustomization.yaml": "resources: [flux-system/gotk-sync.yaml, edge.json]\n"},
+			clusters: 1,
+		},
+		"not named by it": {
+			more: map[string]string{"clusters/prod/kustomization.yaml": "resources: [flux-system/gotk-sync.yaml]\n"},
+			told: "clusters/prod/edge.json",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			all := map[string]string{
+				"clusters/prod/flux-system/gotk-sync.yaml": sync, "clusters/prod/edge.json": cluster, "package.json": `{"kind": "x"}`,
+			}
+			for file, content := range tc.more {
+				all[file] = content
+			}
+			for file, content := range all {
+				at := filepath.Join(dir, filepath.FromSlash(file))
+				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := look(t.Context(), question{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			for _, f := range r.Problems {
+				if f.Rule == ruleNotApplied {
+					told = append(told, f.File)
+				}
+			}
+			if strings.Join(told, " ") != tc.told || len(r.Clusters) != tc.clusters {
+				t.Errorf("told of %q, want %q; clusters: %v", told, tc.told, r.Clusters)
+			}
+			if _, err = r.fleet(Options{}); tc.told != "" && (err == nil || !strings.Contains(err.Error(), tc.told)) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

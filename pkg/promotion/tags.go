@@ -1,0 +1,145 @@
+package promotion
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+)
+
+// choose returns the tag to move the channel to, and whether it is a new one: a tag that only this clone has is, because nobody has
+// followed it yet.
+func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
+	if p.opts.To != "" {
+		return p.named(p.opts.To)
+	}
+	if t := p.interrupted(); t != nil {
+		return *t, true, nil
+	}
+	next := p.channel.TagPrefix() + firstVersion
+	if len(p.tags) > 0 {
+		// The commit that moves the channel is no reason for a new tag.
+		latest := p.tags[0]
+		changed, err := p.changedSince(ctx, latest.Commit)
+		if err != nil || !changed {
+			return latest, false, err
+		}
+		v, _ := p.version(latest.Name)
+		v.Pre, v.Build = nil, nil
+		if err := v.IncrementPatch(); err != nil {
+			return latest, false, err
+		}
+		next = p.channel.TagPrefix() + v.String()
+	}
+	return p.fresh(next)
+}
+
+// interrupted returns the tag of an earlier run that was killed before it pushed the tag; nil if there is none at the newest commit. Other
+// tags that only this clone has are a person's, and a channel does not go there by itself.
+func (p *run) interrupted() *gitrepo.Tag {
+	for i, t := range p.onlyHere {
+		subject, _, _ := strings.Cut(t.Message, "\n")
+		if t.Commit == p.head && subject == p.subject(t.Name) && p.isHighest(t.Name) {
+			return &p.onlyHere[i]
+		}
+	}
+	return nil
+}
+
+// subject is the first line of the tags that promote makes.
+func (p *run) subject(tag string) string { return tag + " of fleet " + p.repo.Fleet.Metadata.Name }
+
+// isHighest tells whether a tag is above all tags of the channel.
+func (p *run) isHighest(tag string) bool {
+	if len(p.tags) == 0 {
+		return true
+	}
+	v, _ := p.version(tag)
+	newest, _ := p.version(p.tags[0].Name)
+	return v.GT(newest)
+}
+
+// fresh returns a new tag at the newest commit. The error says that this clone has the name for another commit, and the remote has not.
+func (p *run) fresh(name string) (gitrepo.Tag, bool, error) {
+	t := gitrepo.Tag{Name: name, Commit: p.head}
+	i := slices.IndexFunc(p.onlyHere, func(t gitrepo.Tag) bool { return t.Name == name })
+	if i < 0 || p.onlyHere[i].Commit == p.head {
+		return t, true, nil
+	}
+	return t, false, diag.Usage(
+		fmt.Sprintf("if nobody needs it: `%s`, then run the command again; or name a higher one with --to",
+			diag.ShellCommand("git", "tag", "--delete", name)),
+		"the tag %s is in this clone only, and at commit %.8s: promote checks and tags the newest commit, %.8s",
+		name, p.onlyHere[i].Commit, p.head)
+}
+
+// named returns the tag that the user asked for.
+func (p *run) named(name string) (gitrepo.Tag, bool, error) {
+	for _, t := range p.tags {
+		if t.Name == name {
+			return t, false, nil
+		}
+	}
+	if _, ok := p.version(name); !ok {
+		return gitrepo.Tag{}, false, diag.Usage(fmt.Sprintf("write it like %s%s", p.channel.TagPrefix(), firstVersion),
+			"%q is no tag of channel %s: they are %s with a semantic version for the *", name, p.channel.Name, p.channel.Tag)
+	}
+	// A new tag has to be higher. A mistyped tag on the way back would otherwise bring the newest commit instead of an old one.
+	if len(p.tags) > 0 && !p.isHighest(name) {
+		there := "there is no tag " + name
+		if slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool { return t.Name == name }) {
+			there = "the remote has no tag " + name + ", which is in this clone only"
+		}
+		return gitrepo.Tag{}, false, diag.Usage("name an existing one ("+p.newestTags()+"), or a new one above "+p.tags[0].Name, "%s", there)
+	}
+	return p.fresh(name)
+}
+
+// newestTags lists the last tags of the channel.
+func (p *run) newestTags() string {
+	const most = 5
+	var names []string
+	for _, t := range p.tags[:min(most, len(p.tags))] {
+		names = append(names, t.Name)
+	}
+	if len(p.tags) > most {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// orBehind returns an error about a channel that the files here do not have, or the one that the remote has another fleet.yaml, which may
+// have the channel.
+func (p *run) orBehind(ctx context.Context, missing error) error {
+	if diag.Code(missing) != diag.ExitUsage || p.connect(ctx) != nil || !p.remote {
+		return missing
+	}
+	here, err := p.git.Head()
+	if err != nil {
+		return missing
+	}
+	var texts [][]byte
+	for _, commit := range []string{here, p.head} {
+		files, err := p.git.Files(commit)
+		if err != nil {
+			return missing
+		}
+		text, err := fs.ReadFile(files, v1alpha1.FileName)
+		if err != nil {
+			return missing
+		}
+		texts = append(texts, text)
+	}
+	if bytes.Equal(texts[0], texts[1]) {
+		return missing
+	}
+	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
+	return diag.Usage("`git pull`, then run the command again", "%w in the %s here, but %s of the remote has another one", missing,
+		v1alpha1.FileName, main.Branch)
+}
