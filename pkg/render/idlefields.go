@@ -73,7 +73,7 @@ func (c *closure) idleImages(dir string, k *kustFile, built result) diag.Finding
 	}
 	there := images{}
 	for _, o := range built.Resources() {
-		if value, err := o.Map(); err == nil {
+		if value, err := o.Map(); err == nil && o.GetKind() != KindKustomization {
 			there.add(value, false)
 		}
 	}
@@ -96,7 +96,7 @@ func idleImages(it *item, objects []*content) diag.Findings {
 	there := images{}
 	for _, c := range objects {
 		var value any
-		if json.Unmarshal(c.json, &value) == nil {
+		if c.Kind != KindKustomization && json.Unmarshal(c.json, &value) == nil {
 			there.add(value, false)
 		}
 	}
@@ -113,7 +113,8 @@ func idleImages(it *item, objects []*content) diag.Findings {
 	return out
 }
 
-// images are all texts of objects that may be images, without tags and digests. They are true if their field is called image.
+// images are all texts of objects that may be images, without tags and digests. A Flux Kustomization has none: it only says which images
+// to change. They are true if their field is called image.
 type images map[string]bool
 
 // add adds the texts in a value. field says that the value is that of a field called image.
