@@ -9,7 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// Git does not work in a folder of another user, whatever it is asked first. The error says so once, and how to trust the folder.
+// Every change begins with one of these, and git does not work in a folder of another user. The error says so once, and how to trust the folder.
 func TestFolderOfAnotherUser(t *testing.T) {
 	sandbox(t, tess)
 	dir := setUp{}.make(t)
@@ -25,11 +25,6 @@ func TestFolderOfAnotherUser(t *testing.T) {
 		},
 		"copy": func() error {
 			_, _, err := repo.Copy(t.Context())
-			return err
-		},
-		"commit": func() error {
-			change := gitrepo.Change{Path: "top/x.yaml", Content: []byte("a: b\n")}
-			_, _, err := repo.Commit(t.Context(), []gitrepo.Change{change}, "edit", gitrepo.Author{})
 			return err
 		},
 	} {
