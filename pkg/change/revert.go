@@ -84,6 +84,10 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 func commitToRevert(ctx context.Context, git *gitrepo.Repo, hash string) (*gitrepo.Commit, fs.FS, error) {
 	parent, err := git.Resolve(hash + "~1")
 	if err != nil {
+		if shallow, _ := git.Shallow(); shallow {
+			return nil, nil, diag.Errorf("git fetch --unshallow, then run the same command again",
+				"this clone has only the newest commits, and not the one before %.8s, which has the files to go back to", hash)
+		}
 		return nil, nil, diag.Errorf("change the files in an editor", "commit %.8s is the first one here: there is nothing to go back to", hash)
 	}
 	commits, err := git.Log(ctx, hash, parent)

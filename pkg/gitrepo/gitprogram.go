@@ -55,6 +55,9 @@ func (r *Repo) runGit(ctx context.Context, env []string, input []byte, args ...s
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if strings.Contains(stderr.String(), "safe.directory") { // git names this setting in every language
+			return nil, r.untrusted(errors.New("it belongs to another user"))
+		}
 		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, said(stderr.String()))
 	}
 	return stdout.Bytes(), nil

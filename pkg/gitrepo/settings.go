@@ -37,6 +37,9 @@ func (r *Repo) settings(ctx context.Context) (settings, error) {
 	if ctx.Err() != nil { // git was ended, and has refused nothing
 		return nil, ctx.Err()
 	}
+	if errors.Is(err, ErrUntrusted) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, r.untrusted(err)
 	}

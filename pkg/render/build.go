@@ -55,7 +55,7 @@ func (b *builds) run(dir string, names []string, files *closure, spec buildSpec)
 		}
 		return fail(err)
 	}
-	idle := files.idlePatches(disk, dir, result)
+	idle := files.idleFields(disk, dir, spec, result)
 	resources := result.Resources()
 	lines := &positions{files: files.files, known: map[string][]*content{}}
 	objects := make([]*content, 0, len(resources))

@@ -21,8 +21,8 @@ type closure struct {
 	// written are the files that differ from their originals in the repo. asIs are the files that are needed unchanged.
 	written, asIs map[string]bool
 	tops          map[string]*kustypes.Kustomization
-	// patched are the kustomizations with patches that have a target, by their folders.
-	patched  map[string]*kustFile
+	// aimed are the kustomizations with fields that look for objects, by their folders.
+	aimed    map[string]*kustFile
 	weights  map[string]int
 	within   []string // the folders of plugin configurations whose build needs this closure
 	findings diag.Findings
@@ -36,7 +36,7 @@ type closure struct {
 func newClosure(r *repo) *closure {
 	return &closure{
 		repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{},
-		tops: map[string]*kustypes.Kustomization{}, patched: map[string]*kustFile{}, weights: map[string]int{},
+		tops: map[string]*kustypes.Kustomization{}, aimed: map[string]*kustFile{}, weights: map[string]int{},
 	}
 }
 
@@ -96,8 +96,8 @@ func (c *closure) newFolder(dir string, from place) int {
 		return 1
 	}
 	c.tops[dir] = &k.Kustomization
-	if k.Kind != kustypes.ComponentKind && slices.ContainsFunc(k.Patches, func(p kustypes.Patch) bool { return p.Target != nil }) {
-		c.patched[dir] = k
+	if k.aims() {
+		c.aimed[dir] = k
 	}
 	c.write(files[0], k.Kustomization, k.at())
 	return weight

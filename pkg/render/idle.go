@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
 	kustypes "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/resid"
@@ -21,7 +24,7 @@ import (
 func idlePatches(it *item, objects []*content) diag.Findings {
 	var out diag.Findings
 	for i, p := range it.spec.Patches {
-		if p.Target == nil || !isOne(p.Target.Name) || deletes(p.Patch) {
+		if p.Target == nil || !isOne(p.Target.Name) || deletes(p.Patch) || reidentifies(p.Patch) {
 			continue
 		}
 		target := patchOf(p).Target
@@ -30,39 +33,94 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 			continue // kustomize has reported it
 		}
 		matches := func(c *content) bool {
-			return selects.MatchName(c.Metadata.Name) && selects.MatchNamespace(c.Metadata.Namespace) &&
+			return (selects.MatchName(c.Metadata.Name) || c.before.name && strings.Contains(c.Metadata.Name, target.Name)) &&
+				(selects.MatchNamespace(c.Metadata.Namespace) || c.before.namespace) &&
 				(target.Kind == "" || matchesKind(selects, c))
 		}
-		// Targets use the names and namespaces before these changes, which are not known here.
-		if it.spec.NamePrefix != "" || it.spec.NameSuffix != "" || it.spec.TargetNamespace != "" || slices.ContainsFunc(objects, matches) {
+		if slices.ContainsFunc(objects, matches) {
 			continue
 		}
 		out = append(out, diag.Finding{
 			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
 			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)),
-			Hint:    "correct its target, or remove it",
+			Hint:    idleHint,
 		})
 	}
 	return out
 }
+
+const idleHint = "correct its target, or remove it"
 
 func matchesKind(selects *kustypes.SelectorRegex, c *content) bool {
 	group, version := resid.ParseGroupVersion(c.APIVersion)
 	return selects.MatchGvk(resid.NewGvk(group, version, c.Kind))
 }
 
-// idlePatches reports the idle patches of all kustomizations in a build: of the folder dir, which was built, and of the folders below it.
-func (c *closure) idlePatches(disk filesys.FileSystem, dir string, built resmap.ResMap) diag.Findings {
+// changed says what the objects of a build may have had different when kustomize looked for the targets of patches. Kustomize adds
+// prefixes, suffixes, namespaces and the hashes of generated objects only afterwards, and the result does not say what was there before.
+type changed struct{ name, namespace bool }
+
+// changes returns what a build changes of its objects after their patches. spec has the fields of the Flux Kustomization.
+func (c *closure) changes(spec buildSpec) changed {
+	out := changed{name: spec.NamePrefix+spec.NameSuffix != "", namespace: spec.TargetNamespace != ""}
+	for _, k := range c.tops {
+		plugins := len(k.Transformers)+len(k.Generators) > 0
+		out.name = out.name || plugins || k.NamePrefix+k.NameSuffix != "" || len(k.ConfigMapGenerator)+len(k.SecretGenerator) > 0
+		out.namespace = out.namespace || plugins || k.Namespace != ""
+	}
+	return out
+}
+
+// of marks objects with what the build changed of them.
+func (b changed) of(objects []*content) []*content {
+	for _, o := range objects {
+		o.before = b
+	}
+	return objects
+}
+
+// result is a built folder. Targets are looked for in it.
+type result struct {
+	resmap.ResMap
+	before changed
+}
+
+// has tells whether a target matches an object, or may have matched one before kustomize changed the names.
+func (r result) has(target *kustypes.Selector) bool {
+	found, err := r.Select(*target)
+	if err != nil || len(found) > 0 {
+		return true
+	}
+	like := *target
+	if r.before.namespace {
+		like.Namespace = ""
+	}
+	if r.before.name && isOne(target.Name) {
+		like.Name = ""
+	}
+	found, err = r.Select(like)
+	return err != nil || slices.ContainsFunc(found, func(o *resource.Resource) bool {
+		return like.Name != "" || strings.Contains(o.GetName(), target.Name)
+	})
+}
+
+// idleFields reports the fields of all kustomizations in a build that look for objects and find none: of the folder dir, which was built,
+// and of the folders below it.
+func (c *closure) idleFields(disk filesys.FileSystem, dir string, spec buildSpec, built resmap.ResMap) diag.Findings {
 	var out diag.Findings
-	for _, folder := range slices.Sorted(maps.Keys(c.patched)) {
-		result := built
+	before := c.changes(spec)
+	for _, folder := range slices.Sorted(maps.Keys(c.aimed)) {
+		objects := built
 		if folder != dir {
 			var err error
-			if result, err = kustomizeAgain(disk, path.Join("/", folder), c.openAPI); err != nil {
+			if objects, err = kustomizeAgain(disk, path.Join("/", folder), c.openAPI); err != nil {
 				continue // it was built as a part of another folder, and may not build alone
 			}
 		}
-		out = append(out, c.patched[folder].idle(result)...)
+		k, found := c.aimed[folder], result{objects, before}
+		out = append(out, c.idlePatches(folder, k, found)...)
+		out = append(out, c.idleReplacements(folder, k, found)...)
+		out = append(out, c.idleImages(folder, k, found)...)
 	}
 	return out
 }
@@ -74,24 +132,43 @@ func kustomizeAgain(disk filesys.FileSystem, dir string, openAPI bool) (resmap.R
 	return kustomizeNow(disk, dir, openAPI)
 }
 
-// idle reports the patches of a kustomization.yaml whose target matches no object of the built folder.
-func (k *kustFile) idle(built resmap.ResMap) diag.Findings {
+// aims tells whether a kustomization has fields that look for objects. A Component looks for the objects of whoever includes it.
+func (k *kustFile) aims() bool {
+	return k.Kind != kustypes.ComponentKind && (len(k.Images) > 0 || len(k.Replacements) > 0 ||
+		slices.ContainsFunc(k.Patches, func(p kustypes.Patch) bool { return p.Target != nil }))
+}
+
+// idlePatches reports the patches of a kustomization.yaml whose target matches no object of the built folder.
+func (c *closure) idlePatches(dir string, k *kustFile, built result) diag.Findings {
 	var out diag.Findings
 	for i, p := range k.Patches {
-		if p.Target == nil || p.Target.Name != "" && !isOne(p.Target.Name) || deletes(p.Patch) {
+		text := p.Patch
+		if p.Path != "" {
+			text = c.text(dir, p.Path)
+		}
+		if o := p.Options; o != nil && (o.AllowNameChange || o.AllowKindChange) || reidentifies(text) {
+			return nil // the targets of this patch and of later ones may be names that no object has any more
+		}
+		if p.Target == nil || p.Target.Name != "" && !isOne(p.Target.Name) || deletes(text) || built.has(p.Target) {
 			continue
 		}
-		found, err := built.Select(*p.Target)
-		if err != nil || len(found) > 0 {
-			continue
-		}
-		at := k.at("patches", i, "target")
-		out = append(out, diag.Finding{
-			Severity: diag.SeverityWarning, Rule: RulePatch, File: at.file, Line: at.line, Column: at.column,
-			Summary: fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), Hint: "correct its target, or remove it",
-		})
+		out = append(out, k.idle(fmt.Sprintf("patches[%d] changes nothing: no object is %s", i, describe(p.Target)), "patches", i, "target"))
 	}
 	return out
+}
+
+// idle is the finding that a field of a kustomization.yaml does nothing.
+func (k *kustFile) idle(summary string, field ...any) diag.Finding {
+	at := k.at(field...)
+	return diag.Finding{
+		Severity: diag.SeverityWarning, Rule: RulePatch, File: at.file, Line: at.line, Column: at.column, Summary: summary, Hint: idleHint,
+	}
+}
+
+// text returns the content of a file that a kustomization in dir names.
+func (c *closure) text(dir, name string) string {
+	clean, _ := inside(dir, name)
+	return string(c.files[clean])
 }
 
 // isOne tells whether the name in a target is the name of one object, and not a pattern.
@@ -99,6 +176,14 @@ func isOne(name string) bool { return name != "" && !strings.ContainsAny(name, `
 
 // deletes tells whether a patch may delete its target.
 func deletes(patch string) bool { return strings.Contains(patch, "$patch") }
+
+// identifying matches the paths of the fields by which targets find an object, in a JSON patch.
+var identifying = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|[\s"'])/(kind|apiVersion|metadata(/name(space)?)?)($|[\s"',}])`)
+})
+
+// reidentifies tells whether a JSON patch may change the name, namespace or kind of its target.
+func reidentifies(patch string) bool { return identifying().MatchString(patch) }
 
 // describe describes a target in words.
 func describe(t *kustypes.Selector) string {

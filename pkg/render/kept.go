@@ -7,7 +7,7 @@ import (
 )
 
 // cacheFormat changes with the content of entries, and with the code that makes the content. Entries of another format are not found.
-const cacheFormat = "render-4 helm-v4.2.4 kustomize-v0.21.1"
+const cacheFormat = "render-5 helm-v4.2.4 kustomize-v0.21.1"
 
 // key is the name of a cache entry.
 type key = store.Key

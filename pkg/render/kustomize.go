@@ -297,14 +297,15 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	}
 	sum := files.digest()
 	k := digest([]byte(cacheFormat), []byte("folder"), []byte(dir), []byte(strings.Join(names, "\n")), sum[:], specText)
+	before := files.changes(spec)
 	if objects, ok := b.cache.get(k); ok {
-		return objects, files.left
+		return before.of(objects), files.left
 	}
 	objects, findings := b.run(dir, names, files, spec)
 	if findings == nil {
 		b.cache.put(k, objects)
 	}
-	return objects, files.excuse(findings)
+	return before.of(objects), files.excuse(findings)
 }
 
 // linkLeftOut is the summary of the finding about a link and the like. Flux builds the rest of the folder.

@@ -119,6 +119,8 @@ type content struct {
 	json     []byte
 	source   Source
 	template string
+	// before is what the object may have had different when the patches of its Flux Kustomization looked for their targets.
+	before changed
 }
 
 // newContent reads the fields that identify an object. The error says which field is missing.

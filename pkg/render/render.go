@@ -32,7 +32,8 @@ const (
 	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or that it spells in another way
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
 	RuleEmpty      = "render-empty"      // a variable that nothing sets, and that becomes an empty text
-	RulePatch      = "render-patch"      // a patch whose target matches nothing
+	RuleLiteral    = "render-literal"    // a variable that stays as it is written
+	RulePatch      = "render-patch"      // a patch, an image or a replacement whose target matches nothing
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
 	RuleSubmodule  = "render-submodule"  // a folder whose files are another repository's: only Submodules reports it
 	RuleChartRef   = "render-chart-ref"  // a HelmChart that is not applied: its release is not rendered

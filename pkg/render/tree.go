@@ -269,7 +269,7 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	objects, findings := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
 	complete := !slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Rule == RuleRemote })
 	if w.scope == (scope{}) && findings.Err() == nil && complete {
-		findings = append(slices.Clip(findings), idlePatches(it, objects)...)
+		findings = slices.Concat(findings, idlePatches(it, objects), idleImages(it, objects))
 	}
 	return objects, findings
 }
@@ -300,6 +300,9 @@ func (w *walk) finishOne(it *item) {
 				Hint:    "write $${ for a ${ that must stay",
 			})
 			continue
+		}
+		if it.spec.PostBuild == nil {
+			findings = append(findings, it.literal(c)...)
 		}
 		if changed != c { // otherwise no variable was filled in
 			for _, name := range v.empties(c.json) {

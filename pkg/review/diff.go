@@ -83,7 +83,9 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	git, err := gitrepo.OpenFor("compare", dir, "a difference is one between revisions: `git init` and commit first")
+	git, err := gitrepo.OpenFor("compare", dir,
+		"a difference is one between revisions of a Git repository, and the fleet repo has to be its top: if there is none, `git init` and "+
+			"commit first")
 	if err != nil {
 		return nil, err
 	}

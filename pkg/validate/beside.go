@@ -24,6 +24,7 @@ func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest
 	if ref.declared {
 		knows = !s.strange[p] && !s.run.isForeign() && ref.namespace != ""
 	}
+	knows = knows && !ref.guess
 	if (o.Template != "" || !knows) &&
 		(!isSlip(ref.name, nearest) || s.mayBeOfChart(space{p, ref.namespace}, ref.name)) {
 		return nil

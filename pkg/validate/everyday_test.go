@@ -147,6 +147,8 @@ func slips() []slip {
 		},
 		{"a health check of nothing", RuleMissingObject, ofShop(flux, "Kustomization",
 			own+"  healthChecks:\n  - {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: nothing}\n"), "nothing"},
+		{"a health check of a release that is nearly right", RuleMissingObject, ofShop(flux, "Kustomization",
+			own+"  healthChecks:\n  - {apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, namespace: one, name: oen}\n"), "oen"},
 		{"nobody who applies it", RuleMissingObject, ofShop(flux, "Kustomization", own+"  serviceAccountName: nobody\n"), "nobody"},
 		{"an alert to nobody", RuleMissingObject, ofShop(notify+"v1beta3", "Alert",
 			"spec:\n  providerRef:\n    name: nobody\n  eventSources: [{kind: Kustomization, name: '*'}]\n"), "nobody"},

@@ -18,13 +18,14 @@ func (c *referrer) onThisCluster() {
 		inner, _ := value.(map[string]any)
 		check := mapping.Fields(inner)
 		group, _, grouped := strings.Cut(check.Text("apiVersion"), "/")
-		switch {
-		case !grouped:
+		if !grouped {
 			group = ""
-		case group != "apps" && group != "batch":
-			return // of Flux's own kinds, HelmReleases may come from anywhere, and other kinds from their controllers
 		}
+		before := len(c.refs)
 		c.named(group, check.Text("kind"), check.Text("namespace"), check.Text("name"), at+".name")
+		for i := range c.refs[before:] { // HelmReleases may come from anywhere, and objects of other kinds from their controllers
+			c.refs[before+i].guess = grouped && group != "apps" && group != "batch"
+		}
 	})
 }
 

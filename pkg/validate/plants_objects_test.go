@@ -180,6 +180,19 @@ func plantsInObjects() []plant {
 			at:      "apiVersion: kustomize",
 		},
 		{
+			name: "image that nothing has", rule: RulePatch, file: "features/web/namespaced/kustomization.yaml",
+			old: "- deployment.yaml\n", becomes: "- deployment.yaml\nimages:\n- {name: wbe, newTag: v2}\n", at: "name: wbe",
+		},
+		{
+			name: "image of a Flux Kustomization that nothing has", rule: RulePatch, file: mgmt + "flux-system/gotk-sync.yaml",
+			becomes: "  images:\n  - {name: nowhere, newTag: v2}\n", at: "apiVersion: kustomize",
+		},
+		{
+			name: "replacement that finds nothing", rule: RulePatch, file: "features/web/namespaced/kustomization.yaml",
+			old: "- deployment.yaml\n", becomes: "- deployment.yaml\nreplacements:\n- source: {kind: Deployment, name: web}\n" +
+				"  targets:\n  - select: {kind: Deployment, name: wbe}\n    fieldPaths: [spec.template.spec.containers.0.name]\n", at: "name: wbe",
+		},
+		{
 			name: "service of no type", rule: RuleValue, file: "features/web/namespaced/deployment.yaml",
 			becomes: "---\napiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: platform}\nspec:\n  type: LoadBalance\n  ports: " +
 				"[{port: 80}]\n", at: "type: LoadBalance",

@@ -26,6 +26,8 @@ type reference struct {
 	key, keyField string
 	// declared: people alone make objects of the kind, so the repo has them all unless others apply objects to the same cluster.
 	declared bool
+	// guess: others may make the object, so only a name that is nearly that of an object in the repo is reported.
+	guess bool
 	// workers are the classes of workers in the ClusterClass that a Cluster uses.
 	workers []worked
 }

@@ -118,7 +118,7 @@ func rules() []rule {
 		{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
 		{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
 		{ID: RuleVariable, Severity: diag.SeverityError, Summary: "Every variable that Flux fills in is known."},
-		{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch that looks for objects finds one."},
+		{ID: RulePatch, Severity: diag.SeverityWarning, Summary: "Every patch, image and replacement finds an object."},
 		{
 			ID: RuleForeign, Severity: diag.SeverityWarning, Summary: "Everything that Flux applies comes from this repo, and is checked.",
 			check: func(r *run, _ *judged) diag.Findings { return r.checkSubmodules() },
