@@ -48,7 +48,9 @@ func openstackEndpoint(p part) {
 }
 
 // isEnabled tells whether p has something in a field that is on unless it says enabled: false.
-func isEnabled(p part, field string) bool { return p.given(field) && p.in(field).fields["enabled"] != false }
+func isEnabled(p part, field string) bool {
+	return p.given(field) && p.in(field).fields["enabled"] != false
+}
 
 // openstackBalancer judges who may reach the load balancer of the API server. The provider leaves out what is no IPv4 network, so that
 // those who are meant do not get in.
