@@ -22,7 +22,8 @@ func TestPrivateKeyAsRecipient(t *testing.T) {
 	for _, recipient := range []string{private, strings.ToLower(private), " " + private, private[:40]} {
 		_, encrypting := Encrypt([]byte("a: b\n"), Rule{Recipients: []string{recipient}})
 		_, sealing := SealText([]byte("a"), []string{recipient})
-		for what, err := range map[string]error{"encrypt": encrypting, "seal": sealing} {
+		_, reading := ParseRules(NewRules([]string{key.Recipient(), recipient}))
+		for what, err := range map[string]error{"encrypt": encrypting, "seal": sealing, "rules": reading} {
 			if err == nil || strings.Contains(strings.ToUpper(err.Error()+diag.Hint(err)), secretPart[:10]) ||
 				!strings.Contains(diag.Hint(err), "age1") {
 				t.Errorf("%s for %d characters: %v (%s)", what, len(recipient), err, diag.Hint(err))
