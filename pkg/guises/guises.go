@@ -64,11 +64,29 @@ func unique(secret string, forms []string) []string {
 	return slices.DeleteFunc(slices.Compact(forms), func(form string) bool { return form == "" || form == secret })
 }
 
-// breaks are white space, and the escapes of it in JSON.
-var breaks = regexp.MustCompile(`(?:\s|\\+[nrt])+`)
-
-// Joined is a text without line breaks and other white space, also where an escape stands for it.
-func Joined(text []byte) []byte { return breaks.ReplaceAll(text, nil) }
+// Joined is a text without line breaks and other white space, also where an escape of JSON stands for it. It is for texts of any length.
+func Joined(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case ' ', '\t', '\n', '\r', '\f':
+		case '\\':
+			end := i
+			for end < len(text) && text[end] == c {
+				end++
+			}
+			if end < len(text) && strings.IndexByte("nrt", text[end]) >= 0 {
+				i = end
+				continue
+			}
+			out = append(out, text[i:end]...)
+			i = end - 1
+		default:
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
 // In tells whether a text has one of the secrets, plain or in one of its forms, also broken into lines. Forms that are shorter than least
 // do not count, because they may stand in any text.
