@@ -176,8 +176,8 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 	if err != nil || result.Outcome != "undone" || len(result.Next) == 0 {
 		t.Fatalf("%+v, %v (%s)", result, err, diag.Hint(err))
 	}
-	if strings.Count(heard.warnings, "\n") != 1 || strings.Contains(heard.warnings, "dG9wc2VjcmV0") || !strings.Contains(heard.warnings,
-		"the provider aws on target still has credentials (AWS_B64ENCODED_CREDENTIALS)") {
+	if strings.Count(heard.warnings, "still has credentials") != 1 || strings.Contains(heard.warnings, "dG9wc2VjcmV0") ||
+		!strings.Contains(heard.warnings, "the provider aws on target still has credentials (AWS_B64ENCODED_CREDENTIALS)") {
 		t.Errorf("it says %s", heard.warnings)
 	}
 	gives(t, l.client, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "Cg=="}, "aws") // which is none
@@ -207,7 +207,7 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 	if result, err = Pivot(ctx, l.deps, l.o); err != nil || result.Outcome != "undone" {
 		t.Errorf("with the key: %+v, %v", result, err)
 	}
-	if heard.warnings != "" {
+	if strings.Contains(heard.warnings, "still has credentials") {
 		t.Errorf("of a provider without a credential it says %s", heard.warnings)
 	}
 }
