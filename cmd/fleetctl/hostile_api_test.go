@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/fleetctl/fleetctl/cmd/fleetctl/internal/traces"
 	"github.com/fleetctl/fleetctl/pkg/cmd"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
@@ -296,7 +297,7 @@ func drive(t *testing.T, s *hostileServer, big, dir, line string, lives bool) {
 			t.Errorf("%s: a CI runner would act on %q", line, printed)
 		}
 	}
-	if !lives && strings.Contains(said, canary) { // hostile objects have it in their names
+	if !lives && traces.Of(canary).In([]byte(said)) { // hostile objects have it in their names
 		t.Errorf("%s: it shows the credential\n%s", line, said)
 	}
 }

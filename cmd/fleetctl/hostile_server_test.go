@@ -17,6 +17,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fleetctl/fleetctl/cmd/fleetctl/internal/traces"
 )
 
 const (
@@ -54,7 +56,8 @@ func newHostileServer(t *testing.T, answer func(*hostileServer, http.ResponseWri
 	t.Helper()
 	s := &hostileServer{ran: filepath.Join(t.TempDir(), "ran")}
 	s.other = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20)); strings.Contains(fmt.Sprint(r.URL, r.Header)+string(body), canary) {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if traces.Of(canary).In(append(body, fmt.Sprint(r.URL, r.Header)...)) {
 			s.stolen.Add(1)
 		}
 		http.NotFound(w, r)

@@ -177,7 +177,10 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 	if slices.ContainsFunc(group, func(v v1alpha1.Variable) bool { return origins[v.Name].Lease != first.Lease }) {
 		return false
 	}
-	until, renewable := *first.Until, first.Renewable
+	until, renewable, there := l.end(ctx, first)
+	if !there {
+		return false
+	}
 	rest := first.Duration / restOfLease
 	if until.Sub(l.now) <= rest {
 		if !renewable {
@@ -196,6 +199,22 @@ func (l *leases) keep(ctx context.Context, group []v1alpha1.Variable) bool {
 		l.kept = append(l.kept, v.Name)
 	}
 	return true
+}
+
+// end returns when a lease ends, and whether that can be put off: as Vault says, because the machine that recorded the end may have had
+// another clock, somebody may have revoked the lease, and another run may have extended it. If the token may not ask Vault, it is as
+// recorded. there is false if Vault has no such lease any more.
+func (l *leases) end(ctx context.Context, recorded credentials.Origin) (until time.Time, renewable, there bool) {
+	until, renewable, err := l.client.LeaseEnd(ctx, recorded.Lease)
+	switch {
+	case errors.Is(err, vault.ErrNoLease):
+		return time.Time{}, false, false
+	case err != nil:
+		return *recorded.Until, recorded.Renewable, true
+	case !recorded.Renewable && recorded.Until.Before(until): // it ends with the token that asked for it, which Vault does not tell
+		until = *recorded.Until
+	}
+	return until, renewable && recorded.Renewable, true
 }
 
 // origin returns the recorded origin of a variable's value. It returns false if the providers with the variable have no lease for the same

@@ -31,6 +31,8 @@ type awsVault struct {
 	asked   []string
 	renewed int
 	ttl     int
+	// left is what is left of every lease, as Vault says it; "" forbids to ask.
+	left string
 }
 
 func newAWSVault(t *testing.T) *awsVault {
@@ -53,6 +55,17 @@ func newAWSVault(t *testing.T) *awsVault {
 			}
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			_, _ = fmt.Fprintf(w, `{"lease_id":%q,"renewable":true,"lease_duration":%d,"data":null,"auth":null}`, body.Lease, v.renewed)
+		case "/v1/sys/leases/lookup":
+			switch v.left {
+			case "":
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write([]byte(`{"errors":["permission denied"]}`))
+			case "none":
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"errors":["invalid lease"]}`))
+			default:
+				_, _ = fmt.Fprintf(w, `{"data":{"id":"x","renewable":true,"ttl":%s}}`, v.left)
+			}
 		default:
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"errors":["permission denied"]}`))
@@ -154,6 +167,52 @@ func TestLeases(t *testing.T) {
 	l := &leases{client: client, held: held, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: time.Now()}
 	if l.keep(t.Context(), awsOther) {
 		t.Error("kept what was asked for otherwise")
+	}
+}
+
+// Vault knows best when a lease ends: the record is of another clock, or somebody has revoked the lease, or extended it.
+func TestLeasesAsVaultHasThem(t *testing.T) {
+	v := newAWSVault(t)
+	client, err := Client(v.session(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for name, c := range map[string]struct {
+		left      string
+		recorded  time.Duration // until the end, by the record
+		renewable bool
+		kept      bool
+		ends      time.Duration
+	}{
+		"revoked":                       {left: "none", recorded: 50 * time.Minute, renewable: true},
+		"recorded by a fast clock":      {left: "60", recorded: 3 * time.Hour, renewable: true, kept: true, ends: time.Hour}, // renewed
+		"recorded by a slow clock":      {left: "3000", recorded: -time.Hour, renewable: true, kept: true, ends: 50 * time.Minute},
+		"extended by another run":       {left: "3500", recorded: 5 * time.Minute, renewable: true, kept: true, ends: 3500 * time.Second},
+		"of a token that ends":          {left: "3500", recorded: 40 * time.Minute, kept: true, ends: 40 * time.Minute},
+		"of a token that ends soon":     {left: "3500", recorded: 5 * time.Minute},
+		"ended by Vault's clock":        {left: "0", recorded: 40 * time.Minute},
+		"Vault does not say":            {left: "", recorded: 40 * time.Minute, renewable: true, kept: true, ends: 40 * time.Minute},
+		"Vault says something else":     {left: `"soon"`, recorded: 40 * time.Minute, renewable: true, kept: true, ends: 40 * time.Minute},
+		"Vault says nothing of the end": {left: "null", recorded: 40 * time.Minute, renewable: true, kept: true, ends: 40 * time.Minute},
+	} {
+		v.left = c.left
+		end := now.Add(c.recorded)
+		l := &leases{client: client, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: now}
+		origin := credentials.Origin{Lease: "aws/creds/fleet/canary", Until: &end, Duration: time.Hour, Renewable: c.renewable}
+		p := &credentials.Provider{Variables: map[string]credentials.Value{}}
+		for _, variable := range awsVariables {
+			origin.Asked = l.asked(variable)
+			p.Variables[variable.Name] = credentials.Value{Origin: origin}
+		}
+		l.held = &credentials.Record{Providers: map[string]*credentials.Provider{"infrastructure-aws": p}}
+		if kept := l.keep(t.Context(), awsVariables); kept != c.kept {
+			t.Errorf("%s: kept is %v", name, kept)
+		} else if kept {
+			if off := l.origins["AWS_KEY"].Until.Sub(now) - c.ends; off.Abs() > time.Minute {
+				t.Errorf("%s: it ends at %s, which is off by %s", name, l.origins["AWS_KEY"].Until, off)
+			}
+		}
 	}
 }
 

@@ -227,13 +227,13 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
-// redact removes the secrets from err's text, and shortens it to one line of at most 300 bytes, because servers answer with whole HTML
+// redact removes the secrets from err's text, in every spelling, and shortens it to one line of at most 300 bytes, because servers answer with whole HTML
 // pages.
 func redact(err error, secrets ...string) error {
 	const most = 300
 	text := err.Error()
-	clean := text
-	for _, s := range secrets {
+	clean := sameorigin.Without(text, secrets...)
+	for _, s := range secrets { // also those that are too short to be searched for elsewhere
 		if s != "" {
 			clean = strings.ReplaceAll(clean, s, "***")
 		}

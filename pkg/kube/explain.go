@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/guises"
 )
 
 // maxReason bounds the length of a reason, because log tails and admission messages can be pages long.
 const maxReason = 400
 
-// Conditions returns the status conditions of obj, or nil.
+// Conditions returns the status conditions of obj, or nil. Their messages are without the credentials of URLs, which controllers repeat.
 func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	raw, found, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if err != nil || !found {
@@ -33,6 +35,7 @@ func Conditions(obj *unstructured.Unstructured) []metav1.Condition {
 		}
 		var c metav1.Condition
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &c); err == nil {
+			c.Message = guises.WithoutURLSecrets(c.Message)
 			conditions = append(conditions, c)
 		}
 	}
@@ -70,10 +73,10 @@ func conditionText(c metav1.Condition) string {
 }
 
 // shorten puts text on one line of at most maxReason characters. It cuts out the middle: the beginning names the failing component, and the
-// end of a log says why a program ended.
+// end of a log says why a program ended. Credentials of URLs are left out.
 func shorten(text string) string {
 	const head = maxReason / 3
-	text = strings.Join(strings.Fields(text), " ")
+	text = guises.WithoutURLSecrets(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > maxReason {
 		return string(runes[:head]) + "…" + string(runes[len(runes)-(maxReason-head-1):])
 	}

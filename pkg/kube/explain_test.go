@@ -47,6 +47,21 @@ func TestReason(t *testing.T) {
 	}
 }
 
+// Controllers repeat the URLs that they ask, with the passwords in them.
+func TestReasonsWithoutCredentials(t *testing.T) {
+	const canary = "canary-7f3a9c51e2"
+	message := "unable to clone 'https://git:" + canary + "@git.example.com/fleet.git': authentication required"
+	obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
+		map[string]any{"type": "Ready", "status": "False", "reason": "GitOperationFailed", "message": message},
+	}}}}
+	conditions := Conditions(obj)
+	for _, said := range []string{conditions[0].Message, Reason(conditions), shorten(strings.Repeat("x ", 300) + message)} {
+		if strings.Contains(said, canary) || !strings.Contains(said, "@git.example.com/fleet.git': authentication required") {
+			t.Errorf("it says %s", said)
+		}
+	}
+}
+
 func TestPodTrouble(t *testing.T) {
 	pod := func(status corev1.PodStatus) *corev1.Pod { return &corev1.Pod{Status: status} }
 	container := func(state, last corev1.ContainerState) corev1.PodStatus {

@@ -47,6 +47,7 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 		return nil, err
 	}
 	step.Done()
+	tellGiven(ctx, client, way.Name, p.session.Deps.Report.Warn)
 	return &MoveResult{
 		FormatVersion: "1", Outcome: "undone", Report: report,
 		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster from the last snapshot of " + p.session.Mgmt.Name +

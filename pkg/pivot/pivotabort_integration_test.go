@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
+	"github.com/fleetctl/fleetctl/pkg/capi/releases"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/handover"
@@ -166,10 +168,20 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 
 	l.journal(t, mine)
 	l.history(t, "platform")
+	gives(t, l.client, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "dG9wc2VjcmV0"}, "aws")
+	gives(t, l.client, nil, "docker")
+	heard := &spoken{Reporter: progress.Discard}
+	l.deps.Report = heard
 	result, err := Pivot(ctx, l.deps, l.o)
 	if err != nil || result.Outcome != "undone" || len(result.Next) == 0 {
 		t.Fatalf("%+v, %v (%s)", result, err, diag.Hint(err))
 	}
+	if strings.Count(heard.warnings, "still has credentials") != 1 || strings.Contains(heard.warnings, "dG9wc2VjcmV0") ||
+		!strings.Contains(heard.warnings, "the provider aws on target still has credentials (AWS_B64ENCODED_CREDENTIALS)") {
+		t.Errorf("it says %s", heard.warnings)
+	}
+	gives(t, l.client, map[string]string{"AWS_B64ENCODED_CREDENTIALS": "Cg=="}, "aws") // which is none
+	heard.warnings = ""
 	if now, err := handover.ReadJournal(ctx, l.client); err != nil || now != nil {
 		t.Errorf("the journal is %+v, %v", now, err)
 	}
@@ -194,5 +206,20 @@ func TestPivotWhoseSourceIsLost(t *testing.T) {
 	l.o.AgeKeyFile = withKey
 	if result, err = Pivot(ctx, l.deps, l.o); err != nil || result.Outcome != "undone" {
 		t.Errorf("with the key: %+v, %v", result, err)
+	}
+	if strings.Contains(heard.warnings, "still has credentials") {
+		t.Errorf("of a provider without a credential it says %s", heard.warnings)
+	}
+}
+
+// gives records that an infrastructure provider has secret values.
+func gives(t *testing.T, client *kube.Client, values map[string]string, name string) {
+	t.Helper()
+	err := credentials.Change(t.Context(), client, func(record *credentials.Record) {
+		provider := releases.Provider{Name: name, Type: releases.Infrastructure, Version: "v1.0.0"}
+		record.Give(provider.Label(), values, func(string) bool { return true }, nil, time.Now())
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

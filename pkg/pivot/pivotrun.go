@@ -208,6 +208,9 @@ func (p *Move) abort(
 		return nil, err
 	}
 	step.Done()
+	if options.Target.Client != nil {
+		tellGiven(ctx, options.Target.Client, report.Target, p.session.Deps.Report.Warn)
+	}
 	if err := p.forgetTarget(ctx); err != nil {
 		return nil, err
 	}

@@ -47,16 +47,41 @@ func TellStaying(ctx context.Context, client *kube.Client, name string, warn fun
 		if !infrastructure {
 			continue
 		}
-		held := record.Held(label, func(variable string) bool {
-			r := replaceableOf(provider, variable)
-			if r == nil {
-				return false
-			}
-			changed, _ := record.Changed(label, map[string]string{variable: r.None})
-			return len(changed) == 0
-		})
-		if len(held) > 0 {
+		if held := record.Held(label, hasNone(record, provider)); len(held) > 0 {
 			warn(staying(name, provider, held))
+		}
+	}
+}
+
+// hasNone returns a function that tells whether the recorded value of an infrastructure provider's variable is that of no credential.
+func hasNone(record *credentials.Record, provider string) func(variable string) bool {
+	return func(variable string) bool {
+		r := replaceableOf(provider, variable)
+		if r == nil {
+			return false
+		}
+		changed, _ := record.Changed(string(releases.Infrastructure)+"-"+provider, map[string]string{variable: r.None})
+		return len(changed) == 0
+	}
+}
+
+// tellGiven warns about the credentials of providers on a target whose hand-over is undone. The hand-over may have given them, and nothing
+// takes them off: the target may have had providers of its own before.
+func tellGiven(ctx context.Context, client *kube.Client, target string, warn func(text string)) {
+	record, err := credentials.Read(ctx, client)
+	if err != nil {
+		warn(untoldStaying(target, err))
+		return
+	}
+	for _, label := range slices.Sorted(maps.Keys(record.Providers)) {
+		provider, infrastructure := strings.CutPrefix(label, string(releases.Infrastructure)+"-")
+		if !infrastructure {
+			continue
+		}
+		if held := record.Held(label, hasNone(record, provider)); len(held) > 0 {
+			warn(fmt.Sprintf("the hand-over is undone, and the provider %s on %s still has credentials (%s). If the pivot gave it those of a "+
+				"person or a pipeline, and no other pivot follows, end them in the cloud, or remove the provider from %s",
+				provider, target, plain.Names(held, mostNamed), target))
 		}
 	}
 }

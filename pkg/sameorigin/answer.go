@@ -3,7 +3,6 @@ package sameorigin
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -12,10 +11,10 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/guises"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
@@ -216,19 +215,9 @@ func written(credentials []string) (all []string) {
 	return all
 }
 
-// spellings returns value as it is written in plain text, in a URL, in HTML, in JSON, and in the errors of Go.
+// spellings returns value as it is written in plain text, in HTML, and in all forms that guises knows.
 func spellings(value string) []string {
-	var escaped, bare bytes.Buffer
-	encoder := json.NewEncoder(&bare)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value)                   //nolint:errchkjson // encoding a string does not fail
-	_ = json.NewEncoder(&escaped).Encode(value) //nolint:errchkjson // the same
-	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
-	for _, quoted := range []string{bare.String(), escaped.String(), strconv.Quote(value)} {
-		quoted = strings.TrimSuffix(quoted, "\n")
-		all = append(all, quoted[1:len(quoted)-1])
-	}
-	return all
+	return slices.Concat([]string{value, html.EscapeString(value)}, guises.Escaped(value), guises.Encoded(value))
 }
 
 // formOf returns the form that a request has sent, or nil.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net"
@@ -59,6 +61,8 @@ func TestRefusalsDoNotRepeatCredentials(t *testing.T) {
 	quoted, _ := json.Marshal(secret)
 	echo := strings.Join([]string{
 		secret, basic, encoded, url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret), string(quoted),
+		hex.EncodeToString([]byte(secret)), fmt.Sprintf("%X", secret), base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.RawURLEncoding.EncodeToString([]byte("token=" + secret + "&x")), strings.ToLower(url.QueryEscape(secret)),
 	}, "\n")
 	titled := "<html><title>" + html.EscapeString(secret) + "</title>"
 	for status, page := range map[int]string{400: "", 401: "", 403: titled, 404: "", 500: ""} {

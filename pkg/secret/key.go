@@ -87,9 +87,9 @@ func (ks Keys) File() []byte {
 
 // wrap encrypts a data key for one recipient.
 func wrap(dataKey []byte, recipient string) (string, error) {
-	to, err := age.ParseX25519Recipient(recipient)
+	to, err := recipientOf(recipient)
 	if err != nil {
-		return "", diag.Errorf("write a public age key, age1…", "%.80q is no recipient: %v", recipient, err)
+		return "", err
 	}
 	var out strings.Builder
 	armored := armor.NewWriter(&out)
@@ -104,6 +104,24 @@ func wrap(dataKey []byte, recipient string) (string, error) {
 		return "", fmt.Errorf("encrypt for %s: %w", recipient, err)
 	}
 	return out.String(), nil
+}
+
+// errPrivate is the error about a private age key where a public one belongs. It does not quote the key.
+var errPrivate = diag.Errorf("write the public key instead, age1…: `age-keygen -y FILE` prints it. Whoever has read this place has the private "+
+	"key, so make a new one with `fleetctl secret rotate --new-key`", "a recipient is a private age key")
+
+func isPrivate(text string) bool { return strings.Contains(strings.ToUpper(text), "AGE-SECRET-KEY-") }
+
+// recipientOf reads a public age key. No error quotes a private one, which somebody may have written in its place.
+func recipientOf(text string) (*age.X25519Recipient, error) {
+	to, err := age.ParseX25519Recipient(text)
+	switch {
+	case err == nil:
+		return to, nil
+	case isPrivate(text):
+		return nil, errPrivate
+	}
+	return nil, diag.Errorf("write a public age key, age1…", "%.80q is no recipient: %v", text, err)
 }
 
 // unwrap decrypts a data key with whichever of the keys can.

@@ -61,6 +61,11 @@ func ParseRules(content []byte) (*Rules, error) {
 	if err := documents[0].Decode(&decoded); err != nil {
 		return nil, diag.Wrap("read "+RulesFile, err, "the key age is text: public keys with commas between them")
 	}
+	for _, c := range decoded.Rules {
+		if isPrivate(c.Age) { // many an error names the recipients
+			return nil, diag.Wrap("read "+RulesFile, errPrivate, diag.Hint(errPrivate))
+		}
+	}
 	return &Rules{rules: decoded.Rules}, nil
 }
 

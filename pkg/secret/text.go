@@ -19,9 +19,9 @@ const maxText = 16 << 20
 func SealText(text []byte, recipients []string) ([]byte, error) {
 	to := make([]age.Recipient, 0, len(recipients))
 	for _, r := range recipients {
-		recipient, err := age.ParseX25519Recipient(r)
+		recipient, err := recipientOf(r)
 		if err != nil {
-			return nil, fmt.Errorf("%.80q is no recipient: %w", r, err)
+			return nil, err
 		}
 		to = append(to, recipient)
 	}

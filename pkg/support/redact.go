@@ -1,14 +1,18 @@
 package support
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/guises"
 )
 
 // Redacted stands where something secret stood, or may have.
@@ -25,58 +29,78 @@ const (
 	shortest = 8
 	// longest values are certificates, archives and releases of Helm; they are looked for by their lines.
 	longest = 16 << 10
+	// longestEncoded is how long a value may be that is looked for in hexadecimal digits, and within the base64 of another text.
+	longestEncoded = 512
 )
 
 // NewRedactor makes a Redactor that knows the values of Secrets. names are the names of objects. A Secret's value that is the name of an
 // object is no secret.
 func NewRedactor(values [][]byte, names map[string]bool) *Redactor {
-	known := map[string]bool{}
-	add := func(s string) {
-		if s = strings.TrimSpace(s); len(s) < shortest || len(s) > longest || names[s] || public(s) {
-			return
-		}
-		known[s] = true
-		raw := []byte(s)
-		known[base64.StdEncoding.EncodeToString(raw)] = true
-		known[base64.RawURLEncoding.EncodeToString(raw)] = true
-		for _, quoted := range []string{strings.ReplaceAll(s, `\`, `\\`), strings.ReplaceAll(s, `"`, `\"`), strings.ReplaceAll(s, "\n", `\n`)} {
-			known[quoted] = true
-		}
-	}
+	known := knownForms{forms: map[string]bool{}, names: names}
 	for _, v := range values {
 		text := string(v)
-		add(text)
-		var document any
-		if len(text) <= 1<<20 && json.Unmarshal(v, &document) == nil {
-			eachText(document, add)
+		known.add(text)
+		if len(text) > 1<<20 {
+			continue
 		}
-		if len(text) <= 1<<20 {
-			for line := range strings.Lines(text) {
-				add(line)
-				if _, value, ok := strings.Cut(line, ":"); ok {
-					add(strings.Trim(strings.TrimSpace(value), `"'`))
-				}
-				if _, value, ok := strings.Cut(line, "="); ok {
-					add(strings.Trim(strings.TrimSpace(value), `"'`))
+		var document any
+		if json.Unmarshal(v, &document) == nil {
+			eachText(document, known.add)
+		}
+		for line := range strings.Lines(text) {
+			known.addLine(line)
+			for _, between := range []string{":", "="} {
+				if _, value, ok := strings.Cut(line, between); ok {
+					known.add(strings.Trim(strings.TrimSpace(value), `"'`))
 				}
 			}
 		}
 	}
-	all := make([]string, 0, len(known))
-	for k := range known {
-		all = append(all, k)
+	return &Redactor{replacer: known.replacer()}
+}
+
+// knownForms are the texts to look for: the values of Secrets, and their other forms.
+type knownForms struct {
+	forms, names map[string]bool
+}
+
+// add adds a value. Of a long one, which is a key or a file, it leaves out the forms that are rare and long.
+func (k knownForms) add(s string) {
+	if s = k.addLine(s); s != "" && len(s) <= longestEncoded {
+		k.take(guises.Encoded(s))
 	}
-	slices.SortFunc(all, func(a, b string) int { // the longer first: one may begin another
-		if len(a) != len(b) {
-			return len(b) - len(a)
+}
+
+// addLine adds a line of a value, and returns it without white space around it; "" if the line is no secret.
+func (k knownForms) addLine(s string) string {
+	if s = strings.TrimSpace(s); len(s) < shortest || len(s) > longest || k.names[s] || public(s) {
+		return ""
+	}
+	raw := []byte(s)
+	k.forms[s] = true
+	k.take(guises.Escaped(s))
+	k.take([]string{base64.RawStdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw)})
+	return s
+}
+
+func (k knownForms) take(forms []string) {
+	for _, form := range forms {
+		if len(form) >= shortest {
+			k.forms[form] = true
 		}
-		return strings.Compare(a, b)
+	}
+}
+
+// replacer removes each form. The longer forms come first, because one may begin another.
+func (k knownForms) replacer() *strings.Replacer {
+	all := slices.SortedFunc(maps.Keys(k.forms), func(a, b string) int {
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
 	})
 	pairs := make([]string, 0, 2*len(all))
-	for _, k := range all {
-		pairs = append(pairs, k, Redacted)
+	for _, form := range all {
+		pairs = append(pairs, form, Redacted)
 	}
-	return &Redactor{replacer: strings.NewReplacer(pairs...)}
+	return strings.NewReplacer(pairs...)
 }
 
 // eachText calls see with every text of a decoded document.
@@ -127,6 +151,8 @@ var (
 		`\b(?:AGE-SECRET-KEY-1[A-Z0-9]+|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abpr]-[A-Za-z0-9-]{10,}|` +
 			`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|[a-z0-9]{6}\.[a-z0-9]{16}|hvs\.[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{20,})`,
 	)
+	// wrapped is base64, or hexadecimal digits, in several lines.
+	wrapped     = regexp.MustCompile(`(?:[A-Za-z0-9+/_-]{16,}(?:\\+r|\r)?(?:\\+n|\n)[ \t]*)+[A-Za-z0-9+/_-]+={0,2}`)
 	blockScalar = regexp.MustCompile(`(?i)^(\s*)(?:- )?["']?([\w.\-/]*` + sensitive + `[\w.\-]*)["']?\s*:\s*[|>][-+0-9]*\s*$`)
 )
 
@@ -140,6 +166,7 @@ func (r *Redactor) Text(s string) string {
 		s = withoutBlocks(s)
 	}
 	s = r.replacer.Replace(s)
+	s = wrapped.ReplaceAllStringFunc(s, r.withoutWrapped)
 	s = urlUser.ReplaceAllString(s, "${1}"+Redacted+"@")
 	s = urlQuery.ReplaceAllString(s, "${1}?"+Redacted)
 	s = escaped.ReplaceAllString(s, `${1}\"`+Redacted+`\"`)
@@ -147,6 +174,15 @@ func (r *Redactor) Text(s string) string {
 	s = flagged.ReplaceAllString(s, "${1}"+Redacted)
 	s = bearer.ReplaceAllString(s, "${1} "+Redacted)
 	return shapes.ReplaceAllString(s, Redacted)
+}
+
+// withoutWrapped is text in several lines, or what stands for it where the lines together have a secret in them.
+func (r *Redactor) withoutWrapped(lines string) string {
+	joined := string(guises.Joined([]byte(lines)))
+	if r.replacer.Replace(joined) == joined {
+		return lines
+	}
+	return Redacted
 }
 
 func isKubeconfig(s string) bool {

@@ -2,12 +2,17 @@ package support
 
 import (
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fleetctl/fleetctl/pkg/guises"
 )
 
 // canary is what must not come out.
@@ -155,5 +160,30 @@ func TestPartsOfSecrets(t *testing.T) {
 		if got := r.Text(text); strings.Contains(got, secret) {
 			t.Errorf("%q becomes %q", text, got)
 		}
+	}
+}
+
+// A log or an event may have the value of a Secret in another form than the Secret.
+func TestFormsOfSecrets(t *testing.T) {
+	const key = `C4nary+/&<>"\\0f%Coalmine`
+	r := NewRedactor([][]byte{[]byte(key), []byte("profile: " + strings.Repeat("x", 40) + key + "\n")}, nil)
+	profile := base64.StdEncoding.EncodeToString([]byte("[default]\naws_secret_access_key = " + key + "\nregion = eu-central-1\n"))
+	quoted, err := json.Marshal(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"JSON": string(quoted), "Go": strconv.Quote(key), "query": url.QueryEscape(key), "path": url.PathEscape(key),
+		"hexadecimal": hex.EncodeToString([]byte(key)), "base64 of a longer text": profile, "no padding": strings.TrimRight(profile, "="),
+		"wrapped": profile[:76] + "\n" + profile[76:], "short lines": profile[:40] + "\n  " + profile[40:80] + "\n  " + profile[80:],
+		"wrapped, in JSON": profile[:76] + `\n` + profile[76:], "CRLF": profile[:64] + "\r\n" + profile[64:],
+	} {
+		if got := r.Text("it sent " + text + " and failed"); guises.In(got, 8, key) || !strings.Contains(got, "and failed") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	digests := "sha256:\n" + strings.Repeat("0123456789abcdef", 4) + "\n" + strings.Repeat("fedcba9876543210", 4) + "\nend"
+	if got := r.Text(digests); got != digests {
+		t.Errorf("%q", got)
 	}
 }

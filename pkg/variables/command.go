@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,11 +13,15 @@ import (
 	"unicode"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/guises"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
-// maxSaid bounds what is told of a command's standard error.
-const maxSaid = 4 << 10
+// maxSaid bounds what is told of a command's standard error. Forms of its output that are shorter than leastForm may be words of it.
+const (
+	maxSaid   = 4 << 10
+	leastForm = 5
+)
 
 var errTooMuch = fmt.Errorf("its output is larger than %d bytes", within.MostNamed)
 
@@ -96,7 +97,7 @@ func without(said, output string) string {
 	for _, secret := range secrets {
 		said = strings.ReplaceAll(said, secret, "…")
 	}
-	if hasForm(said, secrets) {
+	if guises.In(said, leastForm, secrets...) {
 		return "what it says is not shown, because it has a part of its output in another form"
 	}
 	return strings.TrimSpace(said)
@@ -124,32 +125,6 @@ func secretsIn(output string) (secrets []string) {
 	}
 	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(secrets)
-}
-
-// hasForm tells whether a text has a secret with line breaks in it, or as base64, hexadecimal, in a URL or in JSON.
-func hasForm(said string, secrets []string) bool {
-	text := strings.Join(strings.Fields(said), "")
-	lower := strings.ToLower(text)
-	urlless := strings.NewReplacer("-", "+", "_", "/").Replace(text)
-	for _, secret := range secrets {
-		quoted, err := json.Marshal(secret)
-		if err != nil {
-			return true // a text always has a form in JSON; without it, nobody knows
-		}
-		plain := strings.Join(strings.Fields(secret), "")
-		if strings.Contains(text, plain) || strings.Contains(text, url.QueryEscape(secret)) || strings.Contains(text, url.PathEscape(secret)) ||
-			strings.Contains(text, strings.Trim(string(quoted), `"`)) || strings.Contains(lower, hex.EncodeToString([]byte(secret))) {
-			return true
-		}
-		for shift := range 3 { // base64 of a longer text has the secret in one of three ways, and shares letters with what is beside it
-			const edge = 4
-			form := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
-			if strings.Contains(urlless, form[edge:len(form)-edge]) && len(form) > 3*edge {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func isBetweenWords(r rune) bool {

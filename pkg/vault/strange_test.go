@@ -1,15 +1,21 @@
 package vault
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/guises"
 )
 
 const mountOf = "/v1/sys/internal/ui/mounts/"
@@ -106,5 +112,34 @@ func TestUnknownAuthority(t *testing.T) {
 	_, err := s.client(t, func(c *Config) { c.CA = nil }).Read(t.Context(), "secret/x")
 	if err == nil || !strings.Contains(err.Error(), "unknown authority") || !strings.Contains(diag.Hint(err), "VAULT_CACERT") {
 		t.Errorf("%v, hint %q", err, diag.Hint(err))
+	}
+}
+
+// A server that repeats what a login has sent tells it to nobody, in whatever form.
+func TestLoginsThatAreRepeated(t *testing.T) {
+	const secret = `eyJ/+&<>"7f3a9c51e2.canary`
+	for name, said := range map[string]string{
+		"plain": secret, "query": url.QueryEscape(secret), "hexadecimal": hex.EncodeToString([]byte(secret)), "Go": strconv.Quote(secret),
+		"base64": base64.StdEncoding.EncodeToString([]byte("jwt=" + secret)),
+	} {
+		answer, err := json.Marshal(map[string]any{"errors": []string{"cannot use " + said + " here"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &server{Server: httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write(answer)
+		}))}
+		t.Cleanup(s.Close)
+		for how, change := range map[string]func(*Config){
+			"jwt":     func(c *Config) { c.Method, c.Role, c.JWT = MethodJWT, "x", secret },
+			"approle": func(c *Config) { c.Method, c.RoleID, c.SecretID = MethodAppRole, "x", secret },
+			"token":   func(c *Config) { c.Token = secret },
+		} {
+			_, err := s.client(t, change).Read(t.Context(), "secret/x")
+			if err == nil || guises.In(err.Error(), 8, secret) || !strings.Contains(err.Error(), "cannot use") {
+				t.Errorf("%s, %s: %v", how, name, err)
+			}
+		}
 	}
 }

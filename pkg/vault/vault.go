@@ -370,11 +370,7 @@ func (c *Client) said(texts []string, token string) []string {
 		if i == maxMessages {
 			return append(out, fmt.Sprintf("and %d more messages", len(texts)-i))
 		}
-		for _, secret := range []string{token, c.config.Token, c.config.SecretID, c.config.JWT} {
-			if secret != "" {
-				text = strings.ReplaceAll(text, secret, "…")
-			}
-		}
+		text = sameorigin.Without(text, token, c.config.Token, c.config.SecretID, c.config.JWT)
 		out = append(out, strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")))
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/guises"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/status"
@@ -136,7 +137,7 @@ func (l *look) lastEvents(objects []Object) []Event {
 		}
 		out = append(out, Event{
 			Time: kube.EventTime(e).UTC(), Type: e.Type, Object: of.Kind + " " + of.Name, Reason: e.Reason,
-			Message: strings.Join(strings.Fields(e.Message), " "), Count: e.Count,
+			Message: strings.Join(strings.Fields(guises.WithoutURLSecrets(e.Message)), " "), Count: e.Count,
 		})
 	}
 	slices.Reverse(out)

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/guises"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/status"
@@ -209,7 +210,7 @@ func (l *look) words(kind, name string) []string {
 		if e.Type != corev1.EventTypeWarning || e.InvolvedObject.Kind != kind || e.InvolvedObject.Name != name {
 			continue
 		}
-		text := strings.Join(strings.Fields(e.Reason+": "+e.Message), " ")
+		text := strings.Join(strings.Fields(e.Reason+": "+guises.WithoutURLSecrets(e.Message)), " ")
 		if !slices.Contains(out, text) && len(out) < most {
 			out = append(out, text)
 		}

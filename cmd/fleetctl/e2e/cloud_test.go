@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/cmd/fleetctl/internal/traces"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -106,7 +106,7 @@ func onSimulator(t *testing.T, aws *simulatedAWS, name string) *onAWS {
 func (a *onAWS) gives(t *testing.T, key string) {
 	t.Helper()
 	t.Setenv("AWS_ENDPOINT_URL", a.aws.URL)
-	secret := "canary" + strings.ReplaceAll(fmt.Sprintf("%s%d", key, time.Now().UnixNano()), "_", "")
+	secret := "canary/+" + strings.ReplaceAll(fmt.Sprintf("%s%d", key, time.Now().UnixNano()), "_", "")
 	a.secrets = append(a.secrets, secret)
 	// It leads to the simulator wherever the provider runs, which nobody would say of the real one.
 	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\nendpoint_url = %s\n", key, secret,
@@ -213,10 +213,10 @@ func (a *onAWS) keepsSecrets(t *testing.T) {
 	bundle := filepath.Join(a.base, "support.tar.gz")
 	a.ok("support-bundle", "--file", bundle)
 	unpacked := unpackBundle(t, bundle) // what is in it is compressed, and a secret would not be found there
-	found := newTraces(a.secrets...)
+	found := traces.Of(a.secrets...)
 	for _, p := range processTable(t) {
 		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)) // one that has ended has none
-		if found.in([]byte(p.command)) || found.in(environment) && p.pid != os.Getpid() {
+		if found.In([]byte(p.command)) || found.In(environment) && p.pid != os.Getpid() {
 			t.Errorf("a secret key is in the arguments or the environment of process %d %s", p.pid, p.name)
 		}
 	}
@@ -231,51 +231,9 @@ func (a *onAWS) keepsSecrets(t *testing.T) {
 	if holders == 0 {
 		t.Error("no secret key is where the management cluster keeps them: this does not find what it looks for")
 	}
-	if history := a.git("log", "-p", "--all"); found.in([]byte(history)) {
+	if history := a.git("log", "-p", "--all"); found.In([]byte(history)) {
 		t.Error("a secret key is in Git")
 	}
-}
-
-// traces are the bytes that betray secrets: some of their own, in any place, and of what they are encoded to, wherever that begins. All
-// have the same length, so that one pass finds any of them.
-type traces struct {
-	words  map[string]bool
-	begins [1 << 16]bool // by the first two bytes of a word
-}
-
-const traceLength = 16
-
-func newTraces(secrets ...string) *traces {
-	tr := &traces{words: map[string]bool{}}
-	const edge = 4 // base64 shares letters with what is beside it
-	for _, secret := range secrets {
-		tr.add(secret)
-		tr.add(hex.EncodeToString([]byte(secret)))
-		reversed := []byte(secret)
-		slices.Reverse(reversed)
-		tr.add(string(reversed))
-		for shift := range 3 {
-			text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + secret))
-			tr.add(text[edge : len(text)-edge])
-		}
-	}
-	return tr
-}
-
-func (tr *traces) add(text string) {
-	for i := 0; i+traceLength <= len(text); i++ {
-		tr.words[text[i:i+traceLength]] = true
-		tr.begins[uint16(text[i])<<8|uint16(text[i+1])] = true
-	}
-}
-
-func (tr *traces) in(content []byte) bool {
-	for i := 0; i+traceLength <= len(content); i++ {
-		if tr.begins[uint16(content[i])<<8|uint16(content[i+1])] && tr.words[string(content[i:i+traceLength])] {
-			return true
-		}
-	}
-	return false
 }
 
 // holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the
@@ -310,7 +268,7 @@ func unpackBundle(t *testing.T, bundle string) string {
 }
 
 // filesWith are the files in folders with a trace of a secret.
-func filesWith(t *testing.T, secrets *traces, folders ...string) (found []string) {
+func filesWith(t *testing.T, secrets *traces.Traces, folders ...string) (found []string) {
 	t.Helper()
 	for _, folder := range folders {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -324,7 +282,7 @@ func filesWith(t *testing.T, secrets *traces, folders ...string) (found []string
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			if secrets.in(content) {
+			if secrets.In(content) {
 				found = append(found, path)
 			}
 			return nil

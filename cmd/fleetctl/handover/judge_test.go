@@ -45,7 +45,10 @@ func (j judge) sides(ctx context.Context, t testing.TB) (source, target snapshot
 	t.Helper()
 	j.world.source.settle(ctx, t)
 	j.world.target.settle(ctx, t)
-	return j.world.source.read(ctx, t), j.world.target.read(ctx, t)
+	source, target = j.world.source.read(ctx, t), j.world.target.read(ctx, t)
+	source.hidesCanary(t, "the source")
+	target.hidesCanary(t, "the target")
+	return source, target
 }
 
 // meanwhile is what has to hold at any moment, also when a program was just killed.

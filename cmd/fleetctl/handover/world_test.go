@@ -197,6 +197,7 @@ func (w *world) execute(ctx context.Context, t testing.TB, p program, verb, mach
 	} else if err != nil {
 		t.Fatal(err)
 	}
+	tellsNothing(t, cmd, o.output, machine)
 	if ctx.Err() != nil {
 		t.Errorf("%s %s did not end within %s:\n%s", p.name, verb, p.limit, o.output)
 	}

@@ -18,14 +18,12 @@ var (
 	awsKeyName = regexp.MustCompile(`^[[:graph:]]+([[:print:]]*[[:graph:]]+)*$`)
 )
 
-// awsTags judges the tags of all resources that the provider makes.
-func awsTags(p part) {
-	const limit, longestKey, longestValue = 50, 128, 256
+// awsTags judges the tags of all resources that the provider makes for an object. own are the keys of the tags that the provider adds to
+// the resource with most of them.
+func awsTags(p part, own []string) {
+	const longestKey, longestValue = 128, 256
 	tags := p.in("additionalTags")
-	if len(tags.fields) > limit {
-		p.refuse("additionalTags", fmt.Sprintf("there are %d tags, and AWS takes %d", len(tags.fields), limit),
-			"remove those that nobody looks for")
-	}
+	p.awsTagCount("additionalTags", own, tags)
 	for _, key := range slices.Sorted(maps.Keys(tags.fields)) {
 		value := tags.word(key)
 		switch {
@@ -107,7 +105,8 @@ func awsSelectors(p part, field string) {
 }
 
 func awsMachine(p part) {
-	awsTags(p)
+	awsTags(p, awsMachineTags)
+	p.in("dynamicHostAllocation").awsTagCount("tags", nil, p.in("dynamicHostAllocation").in("tags"), p.in("additionalTags"))
 	awsInstanceType(p)
 	awsSSHKey(p)
 	awsIAM(p, "iamInstanceProfile", "an instance profile", awsLongestProfile)
@@ -225,7 +224,8 @@ func awsRoleIdentity(p part) {
 }
 
 func awsCluster(p part) {
-	awsTags(p)
+	awsTags(p, awsMachineTags) // each machine of the cluster has the tags of the cluster, too
+	awsSubnetTags(p)
 	awsSSHKey(p)
 	awsBastion(p.in("bastion"))
 	awsRegion(p, "region")

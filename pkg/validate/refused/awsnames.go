@@ -118,6 +118,6 @@ func eksLabels(p part) {
 }
 
 func eksFargate(p part) {
-	awsTags(p)
+	awsTags(p, awsNodeGroupTags)
 	awsIAM(p, "roleName", "a role", awsLongestRole)
 }

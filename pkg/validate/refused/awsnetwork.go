@@ -72,9 +72,7 @@ func awsMadeSubnets(p part, subnets []part) {
 	public := len(subnets) == 0
 	for _, subnet := range subnets {
 		id, known := subnet.known("id")
-		zone := subnet.word("zoneType")
-		isEdge := zone == "local-zone" || zone == "wavelength-zone" || subnet.has("parentZoneName")
-		public = public || subnet.given("isPublic") && subnet.fields["isPublic"] != false && !isEdge
+		public = public || subnet.given("isPublic") && subnet.fields["isPublic"] != false && !subnet.isEdge()
 		switch {
 		case known && strings.HasPrefix(id, "subnet-"):
 			subnet.refuse("id", fmt.Sprintf(
@@ -89,6 +87,12 @@ func awsMadeSubnets(p part, subnets []part) {
 		p.refuse("subnets", "none is public, and the provider makes no VPC without a public subnet in a zone of the region",
 			"set isPublic to true in one of them, or name an existing VPC in vpc.id")
 	}
+}
+
+// isEdge tells whether a subnet is in a zone that belongs to a zone of the region.
+func (p part) isEdge() bool {
+	zone := p.word("zoneType")
+	return zone == "local-zone" || zone == "wavelength-zone" || p.has("parentZoneName")
 }
 
 // awsVPC judges the address ranges of a VPC. It returns the secondary ones.

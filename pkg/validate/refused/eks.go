@@ -14,7 +14,8 @@ import (
 var secondaryRanges = []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("198.19.0.0/16")}
 
 func eksControlPlane(p part) {
-	awsTags(p)
+	awsTags(p, eksTags(p))
+	awsSubnetTags(p)
 	awsRegion(p, "region")
 	awsBastion(p.in("bastion"))
 	eksVersion(p)
@@ -164,7 +165,11 @@ func eksAccess(p part) {
 }
 
 func eksPool(p part) {
-	awsTags(p)
+	if p.given("awsLaunchTemplate") {
+		awsTags(p, awsPoolTags)
+	} else {
+		awsTags(p, awsNodeGroupTags)
+	}
 	awsIAM(p, "roleName", "a role", awsLongestRole)
 	eksLabels(p)
 	p.taintsOnce("taints")
@@ -198,7 +203,7 @@ func eksPool(p part) {
 }
 
 func awsMachinePool(p part) {
-	awsTags(p)
+	awsTags(p, awsPoolTags)
 	awsHooks(p)
 	template := p.in("awsLaunchTemplate")
 	awsInstanceType(template)

@@ -23,7 +23,7 @@ var (
 )
 
 func rosaControlPlane(p part) {
-	awsTags(p)
+	awsTags(p, nil)
 	awsRegion(p, "region")
 	rosaVersionOf(p)
 	if key, ok := p.known("etcdEncryptionKMSARN"); ok && !rosaKMSKey.MatchString(key) {
@@ -98,7 +98,7 @@ func rosaVersionOf(p part) {
 
 func rosaPool(p part) {
 	const longest = 7 * 24 * time.Hour
-	awsTags(p)
+	awsTags(p, nil)
 	rosaVersionOf(p)
 	if d, err := time.ParseDuration(p.word("nodeDrainGracePeriod")); err == nil && d > longest {
 		p.refuse("nodeDrainGracePeriod", "it is more than a week", "give a week, 168h, or less")
