@@ -53,9 +53,10 @@ func newHostStartCmd(f *factory) *cobra.Command {
 	return f.onManagement(&cobra.Command{
 		Use:   "start",
 		Short: "Start a host that was stopped, or that a reboot stopped, with all its data",
-		Long: `Start a stopped host with all its data, also after a reboot, and the server of its fleet repo. The host starts with the settings
-that it had: to start it with changed settings of fleet.yaml, such as serviceAccountIssuer or mirrors, run fleetctl init instead. After a
-pivot there is no host on this machine any more: start then only serves the fleet repo, if it has no remote, to the cluster that took over.`,
+		Long: `Start a stopped host with all its data, also after a reboot, and the server of its fleet repo. The host starts with the
+settings that it had: to start it with changed settings of fleet.yaml, such as serviceAccountIssuer or mirrors, run
+fleetctl init instead. After a pivot there is no host on this machine any more: start then only serves the fleet repo,
+if it has no remote, to the cluster that took over.`,
 		Args: cobra.NoArgs,
 		RunE: running(f, asGiven{}, runHostStart),
 	})

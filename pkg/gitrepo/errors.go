@@ -227,8 +227,8 @@ type redacted struct {
 func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.err }
 
-// redact removes the secrets from err's text, in every spelling, and shortens it to one line of at most 300 bytes, because servers answer with whole HTML
-// pages.
+// redact removes the secrets from err's text, in every spelling, and shortens it to one line of at most 300 bytes, because servers answer
+// with whole HTML pages.
 func redact(err error, secrets ...string) error {
 	const most = 300
 	text := err.Error()

@@ -9,7 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
-// Every change begins with one of these, and git does not work in a folder of another user. The error says so once, and how to trust the folder.
+// Every change begins with one of these, and git does not work in a folder of another user. The error says so once, and how to trust the
+// folder.
 func TestFolderOfAnotherUser(t *testing.T) {
 	sandbox(t, tess)
 	dir := setUp{}.make(t)

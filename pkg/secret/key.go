@@ -107,8 +107,8 @@ func wrap(dataKey []byte, recipient string) (string, error) {
 }
 
 // errPrivate is the error about a private age key where a public one belongs. It does not quote the key.
-var errPrivate = diag.Errorf("write the public key instead, age1…: `age-keygen -y FILE` prints it. Whoever has read this place has the private "+
-	"key, so make a new one with `fleetctl secret rotate --new-key`", "a recipient is a private age key")
+var errPrivate = diag.Errorf("write the public key instead, age1…: `age-keygen -y FILE` prints it. Whoever has read this place has the "+
+	"private key, so make a new one with `fleetctl secret rotate --new-key`", "a recipient is a private age key")
 
 func isPrivate(text string) bool { return strings.Contains(strings.ToUpper(text), "AGE-SECRET-KEY-") }
 
