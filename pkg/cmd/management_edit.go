@@ -138,12 +138,14 @@ func (f *factory) removeManagementCluster(r *fleetrepo.Repo, name string) (*flee
 }
 
 func newManagementListCmd(f *factory) *cobra.Command {
-	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares",
-		func(r *fleetrepo.Repo) ([]fleetrepo.ManagementCluster, error) {
-			cacheDir, err := f.cacheDir()
-			if err != nil {
-				return nil, err
-			}
-			return review.ManagementClusters(f.command.Context(), r, cacheDir)
-		}, views.ManagementClusters)
+	return newListCmd(f, "management", "List the management clusters that fleet.yaml declares", f.managementClusters, views.ManagementClusters)
+}
+
+// managementClusters lists the management clusters of the repo, with how many clusters each makes.
+func (f *factory) managementClusters(r *fleetrepo.Repo) ([]fleetrepo.ManagementCluster, error) {
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return review.ManagementClusters(f.command.Context(), r, cacheDir)
 }

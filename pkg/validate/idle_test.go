@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -101,6 +102,28 @@ func TestWhatFluxAimedAt(t *testing.T) {
 			files := aimedFolder(overlay)
 			files["clusters/mgmt/app.yaml"] += "  patches:\n  - target: {kind: Deployment, name: front, namespace: shop}\n" +
 				strings.ReplaceAll("\n"+twoMore, "\n", "\n  ")[1:] + "\n  images:\n  - {name: 'registry.example.com:5000/acme/front', newTag: v2}\n"
+			for _, f := range validate(t, files, knownKinds(t)).Findings {
+				if f.Rule == RulePatch || f.Rule == RuleKustomize {
+					t.Errorf("%s [%s]", f, f.Rule)
+				}
+			}
+		})
+	}
+}
+
+// A Flux Kustomization renames what it applies after its patches have found their objects, also in a folder without a kustomization.yaml.
+func TestWhatFluxRenames(t *testing.T) {
+	for name, fields := range map[string]string{
+		"a prefix": "namePrefix: dev-", "a suffix": "nameSuffix: -dev", "a namespace": "targetNamespace: market", "nothing": "force: false",
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := aimedFolder("")
+			files["clusters/mgmt/app.yaml"] = strings.ReplaceAll(files["clusters/mgmt/app.yaml"], "./app/over", "./app/plain") +
+				"  " + fields + "\n  patches:\n  - target: {kind: Deployment, name: front, namespace: shop}\n" +
+				strings.ReplaceAll("\n"+twoMore, "\n", "\n  ")[1:] + "\n"
+			for i, object := range strings.Split(files["app/base/all.yaml"], "---\n") {
+				files[fmt.Sprintf("app/plain/%d.yaml", i)] = object
+			}
 			for _, f := range validate(t, files, knownKinds(t)).Findings {
 				if f.Rule == RulePatch || f.Rule == RuleKustomize {
 					t.Errorf("%s [%s]", f, f.Rule)
