@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,9 +33,7 @@ func TestJSON(t *testing.T) {
 			all := map[string]string{
 				"clusters/prod/flux-system/gotk-sync.yaml": sync, "clusters/prod/edge.json": cluster, "package.json": `{"kind": "x"}`,
 			}
-			for file, content := range tc.more {
-				all[file] = content
-			}
+			maps.Copy(all, tc.more)
 			for file, content := range all {
 				at := filepath.Join(dir, filepath.FromSlash(file))
 				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

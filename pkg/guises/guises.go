@@ -48,7 +48,9 @@ func inJSON(text string, html bool) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(html)
-	_ = encoder.Encode(text) // a text always has a form in JSON, and a buffer takes all
+	if err := encoder.Encode(text); err != nil { // a text always has a form in JSON, and a buffer takes all
+		return text
+	}
 	quoted := strings.TrimSpace(out.String())
 	return quoted[1 : len(quoted)-1]
 }

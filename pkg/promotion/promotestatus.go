@@ -134,7 +134,7 @@ func (p *run) environment(ctx context.Context, m *v1alpha1.ManagementCluster, na
 			if p.remote {
 				e.NotCompared = "the remote has no tag " + e.Tag
 			}
-			return e, nil //nolint:nilerr // there is nothing to compare with
+			return e, nil // there is nothing to compare with
 		}
 	}
 	if cut, err := p.cutOff(ctx, p.head, e.Wanted); err != nil {

@@ -73,8 +73,7 @@ func (p *run) fresh(name string) (gitrepo.Tag, bool, error) {
 		return t, true, nil
 	}
 	return t, false, diag.Usage(
-		fmt.Sprintf("if nobody needs it: `%s`, then run the command again; or name a higher one with --to",
-			diag.ShellCommand("git", "tag", "--delete", name)),
+		"if nobody needs it: `"+diag.ShellCommand("git", "tag", "--delete", name)+"`, then run the command again; or name a higher one with --to",
 		"the tag %s is in this clone only, and at commit %.8s: promote checks and tags the newest commit, %.8s",
 		name, p.onlyHere[i].Commit, p.head)
 }
