@@ -2,8 +2,6 @@ package adopt
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -29,34 +27,15 @@ func TestJSON(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
 			all := map[string]string{
 				"clusters/prod/flux-system/gotk-sync.yaml": sync, "clusters/prod/edge.json": cluster, "package.json": `{"kind": "x"}`,
 			}
 			maps.Copy(all, tc.more)
-			for file, content := range all {
-				at := filepath.Join(dir, filepath.FromSlash(file))
-				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r, err := look(t.Context(), question{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var told []string
-			for _, f := range r.Problems {
-				if f.Rule == ruleNotApplied {
-					told = append(told, f.File)
-				}
-			}
+			r, told := lookAt(t, all, ruleNotApplied)
 			if strings.Join(told, " ") != tc.told || len(r.Clusters) != tc.clusters {
 				t.Errorf("told of %q, want %q; clusters: %v", told, tc.told, r.Clusters)
 			}
-			if _, err = r.fleet(Options{}); tc.told != "" && (err == nil || !strings.Contains(err.Error(), tc.told)) {
+			if _, err := r.fleet(Options{}); tc.told != "" && (err == nil || !strings.Contains(err.Error(), tc.told)) {
 				t.Errorf("%v", err)
 			}
 		})

@@ -38,38 +38,45 @@ func TestSubmodules(t *testing.T) {
 		"not applied": {files: map[string]string{"docs/theme/.git": "gitdir: x\n", "docs/theme/a.yaml": cluster}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
 			tc.files["clusters/prod/flux-system/gotk-sync.yaml"] = sync
-			for file, content := range tc.files {
-				at := filepath.Join(dir, filepath.FromSlash(file))
-				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if strings.HasSuffix(file, "/") {
-					if err := os.MkdirAll(at, 0o755); err != nil {
-						t.Fatal(err)
-					}
-				} else if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			r, err := look(t.Context(), question{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var told []string
-			for _, f := range r.Problems {
-				if f.Rule == render.RuleSubmodule {
-					told = append(told, f.File)
-				}
-			}
+			r, told := lookAt(t, tc.files, render.RuleSubmodule)
 			if strings.Join(told, " ") != tc.want || len(r.Clusters) > 0 {
 				t.Errorf("told of %q, want %q; clusters: %v", told, tc.want, r.Clusters)
 			}
-			_, err = r.fleet(Options{})
+			_, err := r.fleet(Options{})
 			if said := err != nil && strings.Contains(err.Error(), "another repository's"); said != (tc.want != "") || diag.Hint(err) == "" {
 				t.Errorf("%v", err)
 			}
 		})
 	}
+}
+
+// lookAt looks at a repo with these files, of which a name that ends in / is a folder. It returns the report, and the files of which the
+// report tells by the rule.
+func lookAt(t *testing.T, files map[string]string, rule string) (r *Report, told []string) {
+	t.Helper()
+	dir := t.TempDir()
+	for file, content := range files {
+		at := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "/") {
+			if err := os.MkdirAll(at, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(at, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := look(t.Context(), question{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Problems {
+		if f.Rule == rule {
+			told = append(told, f.File)
+		}
+	}
+	return r, told
 }
