@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Escaped returns the forms of a secret in JSON, in JSON that is a text in JSON, in Go's quotes and in URLs, each once. The secret itself
@@ -55,10 +56,10 @@ func inJSON(text string, html bool) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+var percent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 
 // lowerHex is a text of a URL with its escapes as other programs write them.
-func lowerHex(text string) string { return percent.ReplaceAllStringFunc(text, strings.ToLower) }
+func lowerHex(text string) string { return percent().ReplaceAllStringFunc(text, strings.ToLower) }
 
 // unique returns forms without the secret, empty ones and repetitions.
 func unique(secret string, forms []string) []string {
