@@ -123,20 +123,20 @@ func (r *Repo) Differ(ctx context.Context, a, b string) ([]string, error) {
 // expression such as HEAD~1. If there is no such commit, the error is a usage error that matches ErrNoRevision.
 func (r *Repo) Resolve(revision string) (string, error) {
 	hash, err := r.git.ResolveRevision(plumbing.Revision(revision))
+	if err == nil && hash != nil {
+		return hash.String(), nil
+	}
 	hint := "`git fetch` brings what others have pushed"
 	shallow, _ := r.Shallow() // without an answer, the revision is missing all the same
 	if shallow {
 		hint = "this clone has only the newest commits: `git fetch --unshallow` brings the others (GitHub Actions: fetch-depth: 0)"
 	}
 	// For HEAD~9 in a history of eight commits, go-git returns io.EOF. In a shallow clone of eight commits, it finds no object.
-	if errors.Is(err, plumbing.ErrReferenceNotFound) || errors.Is(err, io.EOF) || err == nil && hash == nil ||
+	if errors.Is(err, plumbing.ErrReferenceNotFound) || errors.Is(err, io.EOF) || err == nil ||
 		shallow && errors.Is(err, plumbing.ErrObjectNotFound) {
 		return "", &diag.Error{Err: fmt.Errorf("%w: %s in %s", ErrNoRevision, revision, r.dir), Hint: hint, Code: diag.ExitUsage}
 	}
-	if err != nil {
-		return "", fmt.Errorf("find the revision %s in %s: %w", revision, r.dir, err)
-	}
-	return hash.String(), nil
+	return "", fmt.Errorf("find the revision %s in %s: %w", revision, r.dir, err)
 }
 
 // ErrNoRevision says that the repository has no such commit, branch or tag.
