@@ -12,14 +12,12 @@ import (
 	"github.com/go-git/go-billy/v5"
 	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/config"
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	formatconfig "github.com/go-git/go-git/v5/plumbing/format/config"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // openOnDisk opens the repository of the working tree dir. Its HEAD and index are in gitDir. commonDir has the files that all working trees
@@ -50,7 +48,7 @@ func openOnDisk(dir, gitDir, commonDir string) (*git.Repository, *durable, error
 	case err != nil:
 		return nil, nil, fmt.Errorf("open the git repository %s: %w", dir, err)
 	}
-	opened.Storer = bounded{store}
+	opened.Storer = &bounded{Storage: store}
 	return opened, files, nil
 }
 
@@ -104,18 +102,4 @@ func (t tolerant) Config() (*config.Config, error) {
 		return slices.Contains(harmless, strings.ToLower(o.Key))
 	})
 	return cfg, nil
-}
-
-// bounded is a store that returns no object which is larger than any that fleetctl fetches: git may have fetched it, and it would be read
-// into memory.
-type bounded struct{ *filesystem.Storage }
-
-// EncodedObject implements storer.EncodedObjectStorer. The error for a larger object matches within.ErrTooLarge.
-func (b bounded) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	o, err := b.Storage.EncodedObject(kind, hash)
-	if err == nil && o.Size() > objectLimit() {
-		return nil, diag.Errorf("`"+diag.ShellCommand("git", "rev-list", "--objects", "--all")+"` names its file: keep the file in Git LFS, or elsewhere",
-			"the object %s is %w: it has %d MiB, and fleetctl reads at most %d", hash, within.ErrTooLarge, o.Size()>>20, maxObject>>20)
-	}
-	return o, err
 }
