@@ -240,7 +240,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
 	for _, o := range r.rendered.Objects {
-		if isManifestCluster(o) {
+		if render.IsManifestCluster(o) {
 			out.Clusters++
 		}
 	}
