@@ -110,6 +110,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
+		return nil, err
+	}
 	only, err := relativePaths(dir, o.Paths)
 	if err != nil {
 		return nil, err
