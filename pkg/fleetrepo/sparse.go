@@ -9,7 +9,8 @@ import (
 )
 
 // Matters returns the function that tells whether a file of the repository in dir may be part of the fleet. In a repository that fleetctl
-// has laid out, that is what lies in the folders of the layout, because others may hold anything. In every other repository all files may be.
+// has laid out, these are the files in the folders of the layout, because other folders may hold anything. In every other repository, all
+// files may be.
 func Matters(dir string) func(file string) bool {
 	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
 	if err != nil || slices.ContainsFunc(fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {

@@ -14,8 +14,8 @@ import (
 )
 
 // CheckSparse returns an error if a sparse checkout leaves files of the Git repository with the top dir out of the working tree, and one of
-// them matters. Whoever reads the working tree would take these files for deleted, and whoever writes would write over them. A folder that is
-// not the top of a repository, or whose repository cannot be read, has no such files: who needs Git there says what is wrong.
+// them matters. Whoever reads the working tree would take these files for deleted, and whoever writes would write over them. A folder that
+// is not the top of a repository, or whose repository cannot be read, has no such files: who needs Git there says what is wrong.
 func CheckSparse(ctx context.Context, dir string, matters func(file string) bool) error {
 	r, err := Open(dir)
 	if err != nil {
