@@ -57,9 +57,13 @@ func (o Options) make(ctx context.Context) (*made, error) {
 	m := &made{done: func() error { return nil }}
 	var err error
 	if !o.carries() {
-		if m.repo, err = fleetrepo.Open(o.Dir); err == nil {
-			m.edit, err = o.judged(ctx, m.repo)
+		if m.repo, err = fleetrepo.Open(o.Dir); err != nil {
+			return nil, err
 		}
+		if err := gitrepo.CheckSparse(ctx, m.repo.Dir, fleetrepo.Matters(m.repo.Dir)); err != nil {
+			return nil, diag.Wrap("edit the fleet repo", err, diag.Hint(err)+"; --commit and --push work without them")
+		}
+		m.edit, err = o.judged(ctx, m.repo)
 		return m, err
 	}
 	dir, err := fleetrepo.Find(o.Dir)

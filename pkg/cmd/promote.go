@@ -36,6 +36,9 @@ same command also takes you back. Tags are never moved, and a new tag is higher 
 The change is pushed, or committed if there is no remote; --commit keeps it on this machine, --dry-run shows it. The tag comes first, then
 the change: if promote was interrupted, run it again.
 
+Where there is a remote, only its tags count: a tag that only this clone has is a new one. --status says what could not be asked, the remote
+and management clusters, and tells the rest; that is no error.
+
 Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the commit.`,
 		Example: `  fleetctl promote --status              # which environment runs what, and what waits
   fleetctl promote                       # the next version

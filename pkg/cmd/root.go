@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fleetctl/fleetctl/pkg/adopt"
+	"github.com/fleetctl/fleetctl/pkg/census"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -28,7 +29,7 @@ const grace = 1500 * time.Millisecond
 // returns within two seconds.
 func Main(ctx context.Context, streams ui.Streams, args []string) int {
 	if len(args) == 1 && args[0] == confine.Argument {
-		return confine.Serve(adopt.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask,
+		return confine.Serve(adopt.Task, census.Task, validate.Task, validate.AddonTask, review.RenderTask, review.NeedsTask, review.ChartsTask,
 			review.DiffTask, change.DeclaredTask, change.ValuesTask, following.WantedTask)
 	}
 	f := newFactory(streams)

@@ -38,13 +38,15 @@ func AddProvider(cluster string, p v1alpha1.Provider) func(r *fleetrepo.Repo) (*
 // refuses it.
 func AddManagementCluster(m v1alpha1.ManagementCluster) func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	return func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-		e, err := r.AddManagementCluster(m)
-		for _, p := range m.Providers {
-			if err == nil {
-				err = known(releases.Provider{Name: p.Name, Type: releases.ProviderType(fleetrepo.TypeOf(p)), Version: p.Version, URL: p.URL})
+		if !slices.Contains(r.ManagementClusterNames(), m.Name) { // what is declared already needs no second look
+			for _, p := range m.Providers { // a mistyped name comes before what else is missing
+				of := releases.ProviderType(fleetrepo.TypeOf(p))
+				if err := known(releases.Provider{Name: p.Name, Type: of, Version: p.Version, URL: p.URL}); err != nil {
+					return nil, err
+				}
 			}
 		}
-		return e, err
+		return r.AddManagementCluster(m)
 	}
 }
 

@@ -217,7 +217,7 @@ func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, 
 	if err != nil {
 		return nil, fmt.Errorf("look at Velero's restores: %w", err)
 	}
-	declared, problems, err := declaredClusters(a.session)
+	declared, problems, err := declaredClusters(ctx, a.session)
 	if err != nil {
 		return nil, err
 	}

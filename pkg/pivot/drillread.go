@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/census"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -32,7 +33,7 @@ func (d *drill) read(ctx context.Context) error {
 			"run drills with the snapshots of "+d.snap.HandedOver)
 	}
 	d.readAge(time.Since(d.snap.Taken))
-	if err := d.readGit(); err != nil {
+	if err := d.readGit(ctx); err != nil {
 		return err
 	}
 	d.readProviders()
@@ -79,8 +80,8 @@ func (d *drill) readAge(age time.Duration) {
 }
 
 // readGit compares the clusters that Git declares with the clusters of the snapshot.
-func (d *drill) readGit() error {
-	declared, problems, err := declaredClusters(d.session)
+func (d *drill) readGit(ctx context.Context) error {
+	declared, problems, err := declaredClusters(ctx, d.session)
 	if err != nil {
 		return err
 	}
@@ -109,12 +110,12 @@ func (d *drill) readGit() error {
 
 // declaredClusters returns the names of the clusters that Git declares for the management cluster, and the parts of Git that cannot be
 // read.
-func declaredClusters(s *session.Session) (map[string]bool, []diag.Finding, error) {
+func declaredClusters(ctx context.Context, s *session.Session) (map[string]bool, []diag.Finding, error) {
 	repo, err := fleetrepo.Open(s.Opts.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	clusters, problems, err := repo.Clusters()
+	clusters, problems, err := census.Clusters(ctx, repo)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/census"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/following"
@@ -58,7 +59,7 @@ func declaredElsewhere(ctx context.Context, s *session.Session) (map[string]stri
 	if err != nil {
 		return nil, err
 	}
-	clusters, _, err := repo.Clusters()
+	clusters, _, err := census.Clusters(ctx, repo)
 	if err != nil {
 		return nil, err
 	}

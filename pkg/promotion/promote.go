@@ -195,6 +195,17 @@ func newRun(ctx context.Context, store state.Store, o Options) (*run, error) {
 
 // connect finds the newest commit of the branch.
 func (p *run) connect(ctx context.Context) error {
+	if err := p.openGit(); err != nil {
+		return err
+	}
+	if err := p.fetch(ctx); err != nil {
+		return err
+	}
+	return p.checkBegun()
+}
+
+// openGit opens the Git repository of the fleet repo. head is the newest commit of this clone then.
+func (p *run) openGit() error {
 	var err error
 	if p.git, err = gitrepo.OpenFor("promote", p.repo.Dir, "the fleet repo has to be the top of a Git repository"); err != nil {
 		return err
@@ -216,18 +227,33 @@ func (p *run) connect(ctx context.Context) error {
 	if p.head, err = p.git.Head(); err != nil {
 		return err
 	}
-	if p.remote = url != ""; p.remote {
-		if p.auth, err = change.AuthFor(p.repo, p.opts.Change.Git); err != nil {
-			return err
-		}
-		if p.head, p.pushed, err = p.git.FetchTags(ctx, p.auth); err != nil {
-			return err
-		}
-	}
-	if p.head == "" {
-		return diag.Errorf("commit and push the fleet first", "the branch %s has no commit", main.Branch)
-	}
+	p.remote = url != ""
 	return nil
+}
+
+// fetch reads the newest commit and the tags of the remote, if there is one.
+func (p *run) fetch(ctx context.Context) error {
+	if !p.remote {
+		return nil
+	}
+	var err error
+	if p.auth, err = change.AuthFor(p.repo, p.opts.Change.Git); err != nil {
+		return err
+	}
+	head, pushed, err := p.git.FetchTags(ctx, p.auth)
+	if err == nil {
+		p.head, p.pushed = head, pushed
+	}
+	return err
+}
+
+// checkBegun returns an error if the branch has no commit yet.
+func (p *run) checkBegun() error {
+	if p.head != "" {
+		return nil
+	}
+	main, _ := p.repo.Fleet.Channel(v1alpha1.MainChannel)
+	return diag.Errorf("commit and push the fleet first", "the branch %s has no commit", main.Branch)
 }
 
 // checkPushed returns an error if there are commits that others have not seen.

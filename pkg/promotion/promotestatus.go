@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/state"
@@ -13,8 +14,12 @@ import (
 // Status says which environment runs which revision, and which commits wait for a promotion.
 type Status struct {
 	FormatVersion string `json:"formatVersion"`
-	// Head is the newest commit of the branch.
-	Head         string        `json:"head"`
+	// Head is the newest commit of the branch: at the remote, if there is one that could be read.
+	Head string `json:"head"`
+	// NotFetched says why the remote could not be read; "" if it was read, or if there is none. The rest then tells what this clone knows.
+	NotFetched string `json:"notFetched,omitempty"`
+	// Hint says what to do about NotFetched.
+	Hint         string        `json:"hint,omitempty"`
 	Environments []Environment `json:"environments"`
 }
 
@@ -52,8 +57,8 @@ type WaitingCommit struct {
 	Author  string `json:"author"`
 }
 
-// Look looks at all environments, or at those of the named channel. A management cluster that does not answer is a
-// reason in the result, and not an error. Errors: those of the fleet repo and its remote.
+// Look looks at all environments, or at those of the named channel. A management cluster or a remote that does not answer is a reason in
+// the result, and not an error. Errors: those of the fleet repo.
 func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 	p := &run{store: store, opts: o, notAsked: map[string]string{}}
 	var err error
@@ -67,10 +72,11 @@ func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 		}
 		names = p.repo.Fleet.EnvironmentsOf(p.channel.Name)
 	}
-	if err := p.connect(ctx); err != nil {
+	out := &Status{FormatVersion: "1", Environments: []Environment{}}
+	if err := p.connectIfPossible(ctx, out); err != nil {
 		return nil, err
 	}
-	out := &Status{FormatVersion: "1", Head: p.head, Environments: []Environment{}}
+	out.Head = p.head
 	for i := range p.repo.Fleet.Spec.ManagementClusters {
 		m := &p.repo.Fleet.Spec.ManagementClusters[i]
 		if o.Cluster != "" && o.Cluster != m.Name {
@@ -101,6 +107,20 @@ func Look(ctx context.Context, store state.Store, o Options) (*Status, error) {
 		}
 	}
 	return out, nil
+}
+
+// connectIfPossible is connect. If the remote cannot be read, it says so in out, and goes on with what this clone knows.
+func (p *run) connectIfPossible(ctx context.Context, out *Status) error {
+	if err := p.openGit(); err != nil {
+		return err
+	}
+	if err := p.fetch(ctx); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
+		p.remote = false
+		out.NotFetched, out.Hint = err.Error(), diag.Hint(err)
+	}
+	return p.checkBegun()
 }
 
 // environment returns what Git says of an environment.

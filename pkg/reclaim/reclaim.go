@@ -13,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/census"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/fromvault"
@@ -50,7 +51,7 @@ func Look(ctx context.Context, deps management.Deps, o Options) (*orphans.Report
 	if err != nil {
 		return nil, err
 	}
-	clusters, unread, err := o.Repo.Clusters()
+	clusters, unread, err := census.Clusters(ctx, o.Repo)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,12 @@ func IsCluster(o *Object) bool {
 	return o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, capiGroup+"/")
 }
 
+// IsManifestCluster tells whether an object is a Cluster of Cluster API that is in no folder of the layout, and that a management cluster
+// makes.
+func IsManifestCluster(o *Object) bool {
+	return IsCluster(o) && len(o.Targets) == 0 && o.Environment == "" && o.Cluster == ClusterID(o.Namespace, o.Name)
+}
+
 // capiObject has the fields of Cluster API objects that refer to their cluster and to their parts.
 type capiObject struct {
 	Metadata struct {

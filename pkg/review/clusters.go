@@ -1,25 +1,18 @@
 package review
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"io/fs"
-	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/census"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/roots"
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Clusters lists the workload clusters of a fleet repo. It reads the clusters of the layout from their files. It renders the repo only if
@@ -29,7 +22,7 @@ func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fle
 	if err != nil {
 		return nil, nil, err
 	}
-	if !hasManifests(repo) {
+	if !census.HasManifests(repo) {
 		return all, findings, nil
 	}
 	result, err := Render(ctx, RenderOptions{Dir: repo.Dir, CacheDir: cacheDir})
@@ -40,12 +33,7 @@ func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fle
 	slices.SortStableFunc(all, func(a, b fleetrepo.Cluster) int {
 		return cmp.Or(cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
 	})
-	for _, f := range result.Findings {
-		if f.Severity == diag.SeverityError && !slices.Contains(findings, f) {
-			findings = append(findings, f)
-		}
-	}
-	return all, findings, nil
+	return all, census.MergeErrors(findings, result.Findings), nil
 }
 
 // ManagementClusters lists the management clusters of a fleet repo, with how many clusters each makes: those of charts, and those of plain
@@ -69,13 +57,6 @@ func ManagementClusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir stri
 	return all, nil
 }
 
-var (
-	// clusterKind and its group are in every file that declares a Cluster, and in every template of a chart that makes
-	// one.
-	clusterKind = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`kind["']?\s*:\s*["']?Cluster["']?\s*([,}#\r\n]|$)`) })
-	clusterAPI  = []byte("cluster.x-k8s.io/")
-)
-
 // Open opens the fleet repo with the folder dir. Without a fleet.yaml, Flux's own objects say what the repo applies.
 func Open(dir string) (*fleetrepo.Repo, error) {
 	top, declared, err := fleetrepo.FindAny(dir)
@@ -96,43 +77,14 @@ func Open(dir string) (*fleetrepo.Repo, error) {
 	return fleetrepo.New(top, fleet), nil
 }
 
-// hasManifests tells whether a Cluster may be declared outside of the folders of the layout.
-func hasManifests(repo *fleetrepo.Repo) bool {
-	found := false
-	if slices.ContainsFunc(repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
-		return true
-	}
-	_ = within.WalkDir(repo.Dir, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return nil //nolint:nilerr // who renders it says what cannot be read
-		case found:
-			return fs.SkipAll
-		case entry.IsDir():
-			if name == layout.ChartsDir || name != "." && strings.HasPrefix(path.Base(name), ".") {
-				return fs.SkipDir
-			}
-			return nil
-		case !entry.Type().IsRegular() || path.Base(name) == "cluster.yaml" && strings.HasPrefix(name, "providers/") ||
-			!slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)): // a kustomization.yaml can name JSON, too
-			return nil
-		}
-		content, err := within.Start(repo.Dir, name, fleetrepo.MaxFile)
-		found = err == nil && bytes.Contains(content, clusterAPI) && clusterKind().Match(content)
-		return nil
-	})
-	return found
-}
-
 // ManifestClusters returns the clusters among the objects that Flux would apply that are in no folder of the layout.
 func ManifestClusters(result *render.Result) []fleetrepo.Cluster {
 	side := sideOf(result.Objects)
 	var all []fleetrepo.Cluster
 	for _, o := range side.clusters {
-		if len(o.Targets) > 0 || o.Environment != "" || o.Cluster != render.ClusterID(o.Namespace, o.Name) {
-			continue
+		if render.IsManifestCluster(o) {
+			all = append(all, side.manifestCluster(o))
 		}
-		all = append(all, side.manifestCluster(o))
 	}
 	slices.SortStableFunc(all, func(a, b fleetrepo.Cluster) int {
 		return cmp.Or(cmp.Compare(a.ManagementCluster, b.ManagementCluster), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))

@@ -93,6 +93,11 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 	if report.From, report.To, err = revisions(git, o); err != nil {
 		return nil, err
 	}
+	if report.To == "" {
+		if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
+			return nil, err
+		}
+	}
 	sides := sides{Dir: dir, CacheDir: render.CacheFor(o.CacheDir, dir)}
 	if sides.Before, err = snapshotOf(git, report.From); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/roots"
@@ -41,6 +42,9 @@ type RenderOptions struct {
 func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	dir, _, err := fleetrepo.FindAny(o.Dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
 		return nil, err
 	}
 	o.Dir, o.CacheDir = dir, render.CacheFor(o.CacheDir, dir)

@@ -90,16 +90,11 @@ func (r *run) unpruned() map[ownerOn]bool {
 func (r *run) manifestHomes() map[known]string {
 	homes := map[known]string{}
 	for _, o := range r.rendered.Objects {
-		if isManifestCluster(o) && (&object{Object: o}).isProtected() { // otherwise the finding is about the Cluster
+		if render.IsManifestCluster(o) && (&object{Object: o}).isProtected() { // otherwise the finding is about the Cluster
 			homes[known{place: (&object{Object: o}).places()[0], name: o.Namespace}] = o.Cluster
 		}
 	}
 	return homes
-}
-
-// isManifestCluster tells whether an object is a Cluster that is in no folder of the layout.
-func isManifestCluster(o *render.Object) bool {
-	return render.IsCluster(o) && len(o.Targets) == 0 && o.Environment == "" && o.Cluster == render.ClusterID(o.Namespace, o.Name)
 }
 
 // patchedAway reports a protection that the repo has and that a patch takes away. If the repo has no protection either, that is a finding

@@ -60,7 +60,7 @@ func (r *run) versionsOf(clusters []*cluster) map[place]string {
 	}
 	for _, o := range r.rendered.Objects {
 		control := strings.HasSuffix(o.Kind, "ControlPlane")
-		if len(o.Targets) > 0 || o.Cluster == "" || o.Environment != "" || !control && !isManifestCluster(o) {
+		if len(o.Targets) > 0 || o.Cluster == "" || o.Environment != "" || !control && !render.IsManifestCluster(o) {
 			continue
 		}
 		var says map[string]any

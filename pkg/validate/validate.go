@@ -110,6 +110,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
+		return nil, err
+	}
 	only, err := relativePaths(dir, o.Paths)
 	if err != nil {
 		return nil, err
@@ -240,7 +243,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)
 	for _, o := range r.rendered.Objects {
-		if isManifestCluster(o) {
+		if render.IsManifestCluster(o) {
 			out.Clusters++
 		}
 	}

@@ -214,6 +214,13 @@ func promotionsView(w io.Writer, r *promotion.Status) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if r.NotFetched != "" {
+		ui.Fprintf(w, "\nThe remote could not be read, so GIT and WAITING are what this clone knows: others may have pushed commits and tags "+
+			"since.\n%s\n", r.NotFetched)
+		if r.Hint != "" {
+			ui.Fprintf(w, "hint: %s\n", r.Hint)
+		}
+	}
 	for _, e := range r.Environments {
 		if e.Reason != "" {
 			ui.Fprintf(w, "\n%s on %s: %s\n", e.Name, e.ManagementCluster, e.Reason)

@@ -1,4 +1,4 @@
-package review
+package census
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestClusterInJSON(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, step.name), []byte(step.content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := hasManifests(repo); got != step.want {
+		if got := HasManifests(repo); got != step.want {
 			t.Errorf("with %s: %t, want %t", step.name, got, step.want)
 		}
 	}

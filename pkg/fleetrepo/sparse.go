@@ -1,0 +1,26 @@
+package fleetrepo
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+)
+
+// Matters returns the function that tells whether a file of the repository in dir may be part of the fleet. In a repository that fleetctl
+// has laid out, these are the files in the folders of the layout, because other folders may hold anything. In every other repository, all
+// files may be.
+func Matters(dir string) func(file string) bool {
+	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
+	if err != nil || slices.ContainsFunc(fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+		return func(string) bool { return true }
+	}
+	return func(file string) bool {
+		top, _, inFolder := strings.Cut(file, "/")
+		if !inFolder {
+			return slices.Contains([]string{v1alpha1.FileName, v1alpha1.LockFileName, IdentityFile}, file)
+		}
+		return top == "providers" || slices.Contains(sharedDirs, top)
+	}
+}
