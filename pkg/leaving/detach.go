@@ -161,8 +161,11 @@ func (d *detach) find(ctx context.Context) (err error) {
 	if cluster.Deleting {
 		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
 	}
-	d.release = flux.ReleaseOf(object)
-	if d.release.Name == "" {
+	if d.release = flux.ReleaseOf(object); d.release.Name != "" {
+		if err := management.CheckDeclaredOnce(ctx, d.client, object); err != nil {
+			return err
+		}
+	} else {
 		if by := flux.KustomizationOf(object); by.Name != "" {
 			return diag.Errorf("suspend that Kustomization, or remove the cluster's manifests from its folder with prune off, "+
 				"and run the same command again",
