@@ -48,7 +48,7 @@ func TestHintOfAConnectionThatIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if way := strings.Contains(diag.Hint(err), "`fleetctl connect --kubeconfig FILE`"); way != test.connected {
+		if way := strings.Contains(diag.Hint(err), "`fleetctl connect --management eu --kubeconfig FILE`"); way != test.connected {
 			t.Errorf("%s: the hint is %q", name, diag.Hint(err))
 		}
 	}

@@ -317,7 +317,7 @@ func (t *Target) renewable(err error) error {
 	if t.Record == nil || !t.Record.Connected {
 		return err
 	}
-	const renew = "if it has a new kubeconfig: `fleetctl connect --kubeconfig FILE`"
+	renew := "if it has a new kubeconfig: `fleetctl connect --management " + t.Name + " --kubeconfig FILE`"
 	if hint := diag.Hint(err); hint != "" {
 		return diag.Wrap("", err, hint+"; "+renew)
 	}
