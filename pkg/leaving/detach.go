@@ -161,16 +161,17 @@ func (d *detach) find(ctx context.Context) (err error) {
 	if cluster.Deleting {
 		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
 	}
-	if d.release = flux.ReleaseOf(object); d.release.Name != "" {
+	d.release = flux.ReleaseOf(object)
+	by := flux.KustomizationOf(object)
+	switch {
+	case d.release.Name != "":
 		if err := management.CheckDeclaredOnce(ctx, d.client, object); err != nil {
 			return err
 		}
-	} else {
-		if by := flux.KustomizationOf(object); by.Name != "" {
-			return diag.Errorf("suspend that Kustomization, or remove the cluster's manifests from its folder with prune off, "+
-				"and run the same command again",
-				"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
-		}
+	case by.Name != "":
+		return diag.Errorf("suspend that Kustomization, or remove the cluster's manifests from its folder with prune off, "+
+			"and run the same command again",
+			"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
 	}
 	d.result.Left, err = handover.Remains(ctx, d.client, []kube.Key{d.key})
 	return err

@@ -45,8 +45,8 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 	}), nil
 }
 
-// waysOut is the hint if Clusters live only here. A management cluster of the fleet can take over its own Cluster, and no pivot may point its
-// Flux at the folder of this one. The other Clusters need a permanent management cluster.
+// waysOut is the hint if Clusters live only here. A management cluster of the fleet can take over its own Cluster, and no pivot may point
+// its Flux at the folder of this one. The other Clusters need a permanent management cluster.
 func (t *teardown) waysOut() string {
 	var ways []string
 	others := false

@@ -36,7 +36,7 @@ func CheckDeclaredOnce(ctx context.Context, client *kube.Client, cluster *unstru
 		return err
 	}
 	if len(by) > 0 {
-		return diag.Errorf("remove the manifest of the Cluster from the folder of that Kustomization, with prune off, so that one of both is left",
+		return diag.Errorf("remove the manifest of the Cluster from the folder of that Kustomization, with prune off",
 			"cluster %s is declared twice: HelmRelease %s makes it, and Kustomization %s would make it again", key, release, by[0])
 	}
 	return nil

@@ -50,8 +50,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// A management cluster that runs and was not asked, for example because it belongs to another fleet, has no known number of workload clusters,
-// neither for people nor for programs.
+// A management cluster that runs and was not asked, for example because it belongs to another fleet, has no known number of workload
+// clusters, neither for people nor for programs.
 func TestNothingIsKnownOfWhatWasNotAsked(t *testing.T) {
 	stranger := Collect(t.Context(), Sources{Cluster: Cluster{Name: "eu", State: "running"}, Unreachable: errors.New("it is another's")})
 	if want := []string{partFlux, partProviders, partClusters}; !slices.Equal(stranger.Unknown, want) {

@@ -209,8 +209,8 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 	return "", nil
 }
 
-// clusterAt returns the Cluster of that name at a management cluster, or nil if there is none. A Cluster that somebody has adopted may be in
-// any namespace, but the one in the namespace of the layout comes first.
+// clusterAt returns the Cluster of that name at a management cluster, or nil if there is none. A Cluster that somebody has adopted may be
+// in any namespace, but the one in the namespace of the layout comes first.
 func (t *transfer) clusterAt(ctx context.Context, client *kube.Client) (*capi.Cluster, error) {
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {

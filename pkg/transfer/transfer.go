@@ -286,7 +286,8 @@ func (t *transfer) nothingThere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cluster != nil && (cluster.Key() == t.declaredKey() || cluster.Owner.ManagementCluster == t.to.target.Name) { // the journals are of a later hand-over: only the change of the fleet repo is left
+	// The journals are of a later hand-over, and only the change of the fleet repo is left. A stranger of that name did not arrive.
+	if cluster != nil && (cluster.Key() == t.declaredKey() || cluster.Owner.ManagementCluster == t.to.target.Name) {
 		t.key, t.over = cluster.Key(), true
 		return nil
 	}

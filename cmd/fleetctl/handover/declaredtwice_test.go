@@ -40,8 +40,8 @@ func (f *twoInOne) dryRun(t *testing.T) (*fleettransfer.Result, error) {
 	})
 }
 
-// TestTransferOfWhatIsDeclaredTwice asks for the transfer of a Cluster that Flux would make again at the source, or with which it would make
-// another one at the target. Each is refused before anything changes. A Cluster of the same name in another namespace is no obstacle.
+// TestTransferOfWhatIsDeclaredTwice asks for the transfer of a Cluster that Flux would make again at the source, or with which it would
+// make another one at the target. Each is refused before anything changes. A Cluster of the same name in another namespace is no obstacle.
 func TestTransferOfWhatIsDeclaredTwice(t *testing.T) {
 	ctx := t.Context()
 	w := newReleased(ctx, t)

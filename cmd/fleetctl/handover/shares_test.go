@@ -12,8 +12,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// sharing makes clusters that share what Cluster API lets clusters share: alpha and omega a ClusterResourceSet and a template that both own,
-// beta and psi a ClusterClass with its templates.
+// sharing makes clusters that share what Cluster API lets clusters share: alpha and omega a ClusterResourceSet and a template that both
+// own, beta and psi a ClusterClass with its templates.
 func sharing(t *testing.T) func(*seeder) {
 	return func(s *seeder) {
 		ctx := t.Context()
@@ -32,8 +32,8 @@ func sharing(t *testing.T) func(*seeder) {
 	}
 }
 
-// TestTransferOfWhatIsShared hands over one of the clusters that share objects. The other one keeps all that it uses, as it was, and nothing
-// of it comes to the target. Afterwards the other one can go the same way.
+// TestTransferOfWhatIsShared hands over one of the clusters that share objects. The other one keeps all that it uses, as it was, and
+// nothing of it comes to the target. Afterwards the other one can go the same way.
 func TestTransferOfWhatIsShared(t *testing.T) {
 	ctx := t.Context()
 	w := newWorld(t, sharing(t))

@@ -159,7 +159,8 @@ func TestGraphOfOneClusterKeepsWhatAnotherOwns(t *testing.T) {
 		stays[item.GetKind()+" "+item.GetName()] = item.Stays
 	}
 	for name, want := range map[string]bool{
-		"AWSMachineTemplate shared": true, "Secret shared": true, "AWSMachineTemplate own": false, "Secret owned": false, "AWSCluster alpha": false,
+		"AWSMachineTemplate shared": true, "Secret shared": true, "AWSMachineTemplate own": false, "Secret owned": false,
+		"AWSCluster alpha": false,
 	} {
 		if got, taken := stays[name]; !taken || got != want {
 			t.Errorf("%s: taken %t, stays %t, want %t", name, taken, got, want)
