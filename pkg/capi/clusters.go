@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -39,6 +40,8 @@ type Cluster struct {
 	Paused, Deleting bool
 	// Owner is the management cluster since the last hand-over. It is the zero value if there was none.
 	Owner Owner
+	// OwnerDamaged means that the Cluster has a record of its owner which names none.
+	OwnerDamaged bool
 	// Endpoint is the address of its API server, HOST:PORT, or "" if it has none yet.
 	Endpoint string
 	// Infrastructure and ControlPlane are the kinds of its infrastructure and control plane: DockerCluster, KubeadmControlPlane.
@@ -161,6 +164,7 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 		Version:        c.Spec.Topology.Version,
 		Conditions:     c.Status.Conditions,
 		Owner:          OwnerIn(c.Annotations),
+		OwnerDamaged:   graph.OwnerDamaged(c.Annotations),
 	}
 	if at := c.Spec.ControlPlaneEndpoint; at.Host != "" {
 		cluster.Endpoint = net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))

@@ -24,6 +24,7 @@ const (
 	SourceMark   = graph.SourceMark
 	StaysMark    = graph.StaysMark
 	DeletingMark = graph.DeletingMark
+	OwnerMark    = graph.OwnerMark
 )
 
 // OwnerIn returns the Owner in the annotations of a Cluster. It returns the zero value if there is no such annotation, or if the annotation

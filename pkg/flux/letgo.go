@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -137,10 +139,7 @@ func (s *System) ForgetLetGo(ctx context.Context, kubeconfig kube.Key, detail fu
 func (s *System) waitNotApplied(ctx context.Context, objects map[kube.Ref]bool, detail func(string)) error {
 	err := s.client.Watch(ctx, kustomizationKind, kube.Selection{}, func(kustomizations kube.Objects) (bool, error) {
 		for key, k := range kustomizations {
-			entries, _, _ := unstructured.NestedSlice(k.Object, "status", "inventory", "entries")
-			for _, entry := range entries {
-				fields, _ := entry.(map[string]any)
-				id, _ := fields["id"].(string)
+			for _, id := range inventoryOf(k) {
 				if ref, ok := inventoryRef(id); ok && objects[ref] {
 					if detail != nil {
 						detail(fmt.Sprintf("waiting until Kustomization %s no longer applies %s", key, ref))
@@ -155,6 +154,40 @@ func (s *System) waitNotApplied(ctx context.Context, objects map[kube.Ref]bool, 
 		return fmt.Errorf("wait until no Kustomization applies the cluster any more: %w", err)
 	}
 	return nil
+}
+
+// Applying returns the Kustomizations that apply obj to this cluster: those that are not suspended and have obj in their inventory, sorted.
+func (s *System) Applying(ctx context.Context, obj *unstructured.Unstructured) ([]kube.Key, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at Flux: %w", err)
+	}
+	gvk := obj.GroupVersionKind()
+	want := strings.Join([]string{obj.GetNamespace(), obj.GetName(), gvk.Group, gvk.Kind}, "_")
+	var by []kube.Key
+	for key, k := range w[kustomizationKind] {
+		if suspended, _, _ := unstructured.NestedBool(k.Object, "spec", "suspend"); suspended {
+			continue
+		}
+		if _, elsewhere, _ := unstructured.NestedMap(k.Object, "spec", "kubeConfig"); !elsewhere && slices.Contains(inventoryOf(k), want) {
+			by = append(by, key)
+		}
+	}
+	slices.SortFunc(by, compareKeys)
+	return by, nil
+}
+
+// inventoryOf returns the ids in the inventory of a Kustomization.
+func inventoryOf(k *unstructured.Unstructured) []string {
+	entries, _, _ := unstructured.NestedSlice(k.Object, "status", "inventory", "entries")
+	var ids []string
+	for _, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		if id, ok := fields["id"].(string); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // WaitReleased waits until a HelmRelease exists and is Ready.

@@ -162,12 +162,16 @@ func (d *detach) find(ctx context.Context) (err error) {
 		return diag.Errorf("wait until it is gone", "cluster %s is being deleted", cluster.FullName())
 	}
 	d.release = flux.ReleaseOf(object)
-	if d.release.Name == "" {
-		if by := flux.KustomizationOf(object); by.Name != "" {
-			return diag.Errorf("suspend that Kustomization, or remove the cluster's manifests from its folder with prune off, "+
-				"and run the same command again",
-				"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
+	by := flux.KustomizationOf(object)
+	switch {
+	case d.release.Name != "":
+		if err := management.CheckDeclaredOnce(ctx, d.client, object); err != nil {
+			return err
 		}
+	case by.Name != "":
+		return diag.Errorf("suspend that Kustomization, or remove the cluster's manifests from its folder with prune off, "+
+			"and run the same command again",
+			"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
 	}
 	d.result.Left, err = handover.Remains(ctx, d.client, []kube.Key{d.key})
 	return err

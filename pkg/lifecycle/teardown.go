@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -213,10 +212,7 @@ func (t *teardown) lookAgain(ctx context.Context, since string) error {
 func (t *teardown) agree() error {
 	names := management.FullNames(t.clusters)
 	if len(names) > 0 && !t.opts.DeleteClusters {
-		return diag.Errorf(fmt.Sprintf(
-			"move them to a permanent management cluster: fleetctl bootstrap --management %s --pivot-to CLUSTER; or delete them as well: "+
-				"fleetctl teardown --management %s --delete-clusters",
-			t.opts.Target.Name, t.opts.Target.Name),
+		return diag.Errorf(t.waysOut(),
 			"workload clusters live only on the management cluster %s: %s", t.opts.Target.Name, strings.Join(names, ", "))
 	}
 	if err := errors.Join(t.paused(), t.parents()); err != nil {

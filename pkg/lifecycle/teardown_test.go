@@ -3,9 +3,12 @@ package lifecycle
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/progress"
@@ -54,6 +57,57 @@ func TestTeardownReadsTheRecordUnderItsLock(t *testing.T) {
 	}
 	if _, err := cluster.Load(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was removed has a record: %v", err)
+	}
+}
+
+// A teardown of the parent of other management clusters names the command that lets them stand alone, because a pivot refuses them.
+func TestTeardownNamesTheWayOutForManagementClusters(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "fleet.yaml"), []byte(`apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  git: {url: "https://git.example.com/fleet.git"}
+  environments: [{name: prod}]
+  managementClusters:
+  - {name: root, cloud: root, host: {type: embedded}, providers: [{name: docker}]}
+  - {name: eu, parent: root, cloud: eu, providers: [{name: docker}]}
+  - name: us
+    parent: root
+    cloud: us
+    repository: {git: {url: "https://git.example.com/us.git"}, environments: [prod]}
+    providers: [{name: docker}]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := management.Find(state.Store{Dir: t.TempDir()}, "root", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pivot, transfer = "fleetctl bootstrap --management root --pivot-to CLUSTER", "fleetctl cluster transfer NAME --to MANAGEMENT"
+	alone := func(name string) string { return "fleetctl bootstrap --management " + name + " --stand-alone" }
+	for _, test := range []struct {
+		clusters, says, not []string
+	}{
+		{[]string{"shop"}, []string{pivot}, []string{"--stand-alone"}},
+		{[]string{"eu"}, []string{alone("eu")}, []string{pivot, transfer}},
+		{[]string{"eu", "us", "shop"}, []string{alone("eu"), alone("us"), transfer}, []string{pivot, alone("shop")}},
+	} {
+		down := &teardown{opts: TeardownOptions{Target: target}}
+		for _, name := range test.clusters {
+			down.clusters = append(down.clusters, capi.Cluster{Namespace: name, Name: name})
+		}
+		hint := diag.Hint(down.agree())
+		for _, words := range append(test.says, "fleetctl teardown --management root --delete-clusters") {
+			if !strings.Contains(hint, words) {
+				t.Errorf("%v: the hint has no %q: %s", test.clusters, words, hint)
+			}
+		}
+		for _, words := range test.not {
+			if strings.Contains(hint, words) {
+				t.Errorf("%v: the hint has %q: %s", test.clusters, words, hint)
+			}
+		}
 	}
 }
 

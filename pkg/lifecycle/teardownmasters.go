@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -42,6 +43,28 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 			owner.ManagementCluster, t.opts.Target.Name))
 		return true
 	}), nil
+}
+
+// waysOut is the hint if Clusters live only here. A management cluster of the fleet can take over its own Cluster, and no pivot may point
+// its Flux at the folder of this one. The other Clusters need a permanent management cluster.
+func (t *teardown) waysOut() string {
+	var ways []string
+	others := false
+	for _, c := range t.clusters {
+		if !t.opts.Target.OfFleet(c.Name) {
+			others = true
+			continue
+		}
+		ways = append(ways, fmt.Sprintf("let %s manage its own machines: fleetctl bootstrap --management %s --stand-alone", c.Name, c.Name))
+	}
+	if others && len(ways) == 0 {
+		ways = append(ways, fmt.Sprintf(
+			"move them to a permanent management cluster: fleetctl bootstrap --management %s --pivot-to CLUSTER", t.opts.Target.Name))
+	} else if others {
+		ways = append(ways, "transfer the others: `fleetctl cluster transfer NAME --to MANAGEMENT`")
+	}
+	return strings.Join(append(ways, ""), "; ") + "or delete them as well: fleetctl teardown --management " + t.opts.Target.Name +
+		" --delete-clusters"
 }
 
 // confirms asks the management cluster that a Cluster names as its owner whether it has that Cluster and reconciles it. It uses the

@@ -53,3 +53,9 @@ func (t *Target) CheckKnown() error {
 	}
 	return v1alpha1.UnknownManagementCluster(t.Name, names)
 }
+
+// OfFleet tells whether the fleet repo that the target was found in declares a management cluster of this name, with its own repository or
+// without.
+func (t *Target) OfFleet(name string) bool {
+	return t.repo != nil && (slices.Contains(t.repo.Clusters, name) || slices.Contains(t.repo.Elsewhere, name))
+}

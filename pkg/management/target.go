@@ -295,7 +295,7 @@ func (t *Target) kubeconfig(ctx context.Context) ([]byte, error) {
 	}
 	st, err := h.State(ctx)
 	if err != nil {
-		return nil, err
+		return nil, t.renewable(err)
 	}
 	switch st {
 	case host.StateRunning:
@@ -309,6 +309,19 @@ func (t *Target) kubeconfig(ctx context.Context) ([]byte, error) {
 	case host.StateForeign:
 	}
 	return nil, ForeignError(ctx, h)
+}
+
+// renewable adds to the error of a management cluster that did not answer, or refused to, how this machine gets a new kubeconfig. Only a
+// cluster that it was connected to has one that `fleetctl connect` replaces.
+func (t *Target) renewable(err error) error {
+	if t.Record == nil || !t.Record.Connected {
+		return err
+	}
+	renew := "if it has a new kubeconfig: `fleetctl connect --management " + t.Name + " --kubeconfig FILE`"
+	if hint := diag.Hint(err); hint != "" {
+		return diag.Wrap("", err, hint+"; "+renew)
+	}
+	return diag.Wrap("", err, renew)
 }
 
 // Client returns a client of the target. A cluster of another fleet is an error.

@@ -23,7 +23,8 @@ func (s *Session) AskParent(ctx context.Context) error {
 	}
 	client, err := above.Client(ctx)
 	if err != nil {
-		return diag.Wrap(op, err, "bring "+parent+" up first: `fleetctl init --management "+parent+"`")
+		return diag.Wrap(op, err, "bring "+parent+" up first: `fleetctl init --management "+parent+"`; or, if "+name+" runs already, "+
+			"give this machine access to it: `fleetctl connect --management "+name+" --kubeconfig FILE`")
 	}
 	manager, err := capi.New(client)
 	if err != nil {

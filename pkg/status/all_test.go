@@ -50,6 +50,37 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// A management cluster that runs and was not asked, for example because it belongs to another fleet, has no known number of workload
+// clusters, neither for people nor for programs.
+func TestNothingIsKnownOfWhatWasNotAsked(t *testing.T) {
+	stranger := Collect(t.Context(), Sources{Cluster: Cluster{Name: "eu", State: "running"}, Unreachable: errors.New("it is another's")})
+	if want := []string{partFlux, partProviders, partClusters}; !slices.Equal(stranger.Unknown, want) {
+		t.Errorf("unknown: %q, want %q", stranger.Unknown, want)
+	}
+	var out strings.Builder
+	if err := AllView(&out, Join([]*Report{stranger}), Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := strings.Cut(out.String(), "\n"); first != "✗ eu (running, its workload clusters are not known)" {
+		t.Errorf("it says %q", first)
+	}
+}
+
+// A damaged record of an owner is reported: nobody can tell from it whether another management cluster has taken the cluster over.
+func TestDamagedRecordOfTheOwner(t *testing.T) {
+	for _, damaged := range []bool{false, true} {
+		r := managing("mgmt", workload(capi.Cluster{Namespace: "shop", Name: "shop", OwnerDamaged: damaged}))
+		(&collector{report: r}).judgeOwners()
+		said := slices.ContainsFunc(r.Problems, func(p Problem) bool {
+			return p.Object == "Cluster shop/shop" && strings.Contains(p.Reason, "annotation fleetctl.dev/owner") &&
+				strings.Contains(p.Hint, "kubectl annotate -n shop clusters.cluster.x-k8s.io shop fleetctl.dev/owner-")
+		})
+		if said != damaged || r.Ready == damaged {
+			t.Errorf("damaged %t: ready %t, %+v", damaged, r.Ready, r.Problems)
+		}
+	}
+}
+
 // A copy that is paused, as in the midst of a hand-over, has no second owner; nor has another cluster of the same name.
 func TestNotTwoOwners(t *testing.T) {
 	for name, second := range map[string]Fleet{

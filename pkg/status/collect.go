@@ -44,7 +44,9 @@ func Collect(ctx context.Context, from Sources) *Report {
 		Unknown: []string{}, Problems: []Problem{},
 	}}
 	parts := []func(context.Context){c.git}
-	if from.Client != nil {
+	if from.Client == nil {
+		c.report.Unknown = append(c.report.Unknown, partFlux, partProviders, partClusters)
+	} else {
 		parts = append(parts, c.version, c.providers, c.flux, c.clusters, c.handOver, c.place)
 	}
 	var all sync.WaitGroup
@@ -246,6 +248,7 @@ func workload(c capi.Cluster) Fleet {
 	f := Fleet{
 		Namespace: c.Namespace, Name: c.Name, Phase: c.Phase, Version: c.Version, Available: c.Available, Reason: c.Reason,
 		Paused: c.Paused, Deleting: c.Deleting, Owner: c.Owner.ManagementCluster, Endpoint: c.Endpoint, record: c.Owner,
+		damaged:      c.OwnerDamaged,
 		ControlPlane: Replicas{Desired: c.ControlPlaneReplicas.Desired, Ready: c.ControlPlaneReplicas.Ready},
 		Workers:      Replicas{Desired: c.WorkerReplicas.Desired, Ready: c.WorkerReplicas.Ready},
 		Conditions:   []Condition{}, Machines: []Machine{}, Troubles: []Trouble{},

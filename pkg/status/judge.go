@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -80,9 +81,15 @@ func (c *collector) judgeBehind() {
 }
 
 // judgeOwners adds a problem for each workload cluster that this management cluster acts on although another one has taken it over, for
-// example because an old copy of this management cluster was restored.
+// example because an old copy of this management cluster was restored, and for each whose record of its owner is damaged.
 func (c *collector) judgeOwners() {
 	for _, w := range c.report.Clusters {
+		if w.damaged {
+			c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name),
+				"its record of its owner is damaged: annotation "+capi.OwnerMark,
+				"find out whether another management cluster manages it; if none does, delete the record: `"+diag.ShellCommand(
+					"kubectl", "annotate", "-n", w.Namespace, "clusters.cluster.x-k8s.io", w.Name, capi.OwnerMark+"-")+"`")
+		}
 		if !w.TwoOwners {
 			continue
 		}

@@ -119,6 +119,8 @@ type Fleet struct {
 	Machines     []Machine     `json:"machines"`
 
 	record capi.Owner
+	// damaged: the record of its owner names none.
+	damaged bool
 }
 
 // WorkloadFlux is the state of the Flux that applies a workload cluster's apps.

@@ -209,14 +209,20 @@ func (t *transfer) leftAt(ctx context.Context, repo *fleetrepo.Repo, at string) 
 	return "", nil
 }
 
-// clusterAt returns the Cluster of that name at a management cluster, in any namespace. It returns nil if there is none.
+// clusterAt returns the Cluster of that name at a management cluster, or nil if there is none. A Cluster that somebody has adopted may be
+// in any namespace, but the one in the namespace of the layout comes first.
 func (t *transfer) clusterAt(ctx context.Context, client *kube.Client) (*capi.Cluster, error) {
 	clusters, err := management.Clusters(ctx, client)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(clusters, func(c capi.Cluster) bool { return c.Name == t.name }); i >= 0 {
-		return &clusters[i], nil
+	for _, is := range []func(capi.Cluster) bool{
+		func(c capi.Cluster) bool { return c.Key() == t.declaredKey() },
+		func(c capi.Cluster) bool { return c.Name == t.name },
+	} {
+		if i := slices.IndexFunc(clusters, is); i >= 0 {
+			return &clusters[i], nil
+		}
 	}
 	return nil, nil //nolint:nilnil // no such Cluster is no error
 }

@@ -256,8 +256,11 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cluster, err = management.FindCluster(ctx, manager, t.name); err != nil { // there may be two of that name
-		return err
+	if cluster.Key() != t.declaredKey() {
+		if cluster, err = management.FindCluster(ctx, manager, t.name); err != nil { // there may be two of that name
+			return diag.Wrap("", err, "detach the one that the fleet repo does not declare: `fleetctl cluster detach NAMESPACE/NAME --management "+
+				t.from.target.Name+"`")
+		}
 	}
 	if cluster.Deleting {
 		return diag.Errorf("a cluster that is being deleted cannot be transferred", "cluster %s is being deleted", cluster.FullName())
@@ -268,7 +271,7 @@ func (t *transfer) whichCluster(ctx context.Context) error {
 		return err
 	}
 	if t.release = flux.ReleaseOf(object); t.release.Name != "" {
-		return nil
+		return management.CheckDeclaredOnce(ctx, t.from.client, object)
 	}
 	if by := flux.KustomizationOf(object); by.Name != "" {
 		return diag.Errorf("first make it a cluster of a chart; or suspend that Kustomization, and move the manifests by hand",
@@ -283,7 +286,8 @@ func (t *transfer) nothingThere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if cluster != nil { // the journals are of a later hand-over: only the change of the fleet repo is left
+	// The journals are of a later hand-over, and only the change of the fleet repo is left. A stranger of that name did not arrive.
+	if cluster != nil && (cluster.Key() == t.declaredKey() || cluster.Owner.ManagementCluster == t.to.target.Name) {
 		t.key, t.over = cluster.Key(), true
 		return nil
 	}

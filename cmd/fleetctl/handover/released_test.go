@@ -31,3 +31,11 @@ func (w *world) followed(ctx context.Context, t *testing.T) *twoInOne {
 	know(t, f.deps(), "eu", f.Dir, w.target, w.targetProxy.kubeconfig)
 	return f
 }
+
+// known is followed for a command in this process, whose requests no proxy counts.
+func (w *world) known(ctx context.Context, t *testing.T) *twoInOne {
+	t.Helper()
+	w.sourceProxy.run.Store(&run{})
+	w.targetProxy.run.Store(&run{})
+	return w.followed(ctx, t)
+}

@@ -20,8 +20,8 @@ type Item struct {
 	*unstructured.Unstructured
 
 	kind *heldKind
-	// Shared means that the item is cluster-scoped, or that handed-over objects only name it. If the target has such an object, the target's
-	// stays.
+	// Shared means that the item is cluster-scoped, that handed-over objects only name it, or that a Cluster owns it too that is not handed
+	// over. If the target has such an object, the target's stays.
 	Shared bool
 	// Stays means that the source keeps the item, because other objects there use it too.
 	Stays bool
@@ -126,6 +126,7 @@ type graph struct {
 	byRef  map[refKey]*node
 	byKind map[string][]*node // for references without an API group
 	all    bool
+	others map[*node]bool // what the Clusters own that are not handed over, directly or indirectly
 }
 
 type refKey struct {
@@ -157,7 +158,9 @@ func (m *Members) Graph(ctx context.Context, o GraphOptions) (*Graph, error) {
 }
 
 func newGraph(found []listed, all bool) *graph {
-	g := &graph{byUID: map[types.UID]*node{}, byRef: map[refKey]*node{}, byKind: map[string][]*node{}, all: all}
+	g := &graph{
+		byUID: map[types.UID]*node{}, byRef: map[refKey]*node{}, byKind: map[string][]*node{}, all: all, others: map[*node]bool{},
+	}
 	for _, l := range found {
 		for i := range l.objects {
 			n := &node{Item: Item{Unstructured: &l.objects[i], kind: l.kind}}
@@ -184,7 +187,28 @@ func (g *graph) takeRoots(clusters []kube.Key) {
 			g.take(n, true)
 		}
 	}
+	if g.all {
+		return
+	}
+	for _, n := range g.nodes {
+		if n.kind.GroupKind() == clusterGroupKind && !n.selected {
+			g.leave(n)
+		}
+	}
 }
+
+// leave notes in others what a Cluster owns that is not handed over.
+func (g *graph) leave(owner *node) {
+	for _, member := range owner.owned {
+		if !g.others[member] && member.kind.GroupKind() != clusterGroupKind {
+			g.others[member] = true
+			g.leave(member)
+		}
+	}
+}
+
+// belongsToOthers tells whether only Clusters that are not handed over own n.
+func (g *graph) belongsToOthers(n *node) bool { return g.others[n] && !n.selected }
 
 func hasLabel(obj metav1.Object, name string) bool {
 	_, ok := obj.GetLabels()[name]
@@ -200,6 +224,9 @@ func (g *graph) take(n *node, down bool) {
 	for _, member := range n.owned {
 		if member.kind.GroupKind() == clusterGroupKind && !member.selected && !g.all {
 			continue // another Cluster of the same ClusterClass stays
+		}
+		if g.belongsToOthers(member) && member.kind.Group != ipamGroup {
+			continue // the target's pool has to know which addresses are taken, but it has no use for another Cluster's binding, for example
 		}
 		g.take(member, down)
 	}
@@ -224,7 +251,7 @@ func (g *graph) result(o GraphOptions) *Graph {
 			}
 			continue
 		}
-		n.Shared = n.GetNamespace() == "" || !n.selected
+		n.Shared = n.GetNamespace() == "" || !n.selected || g.others[n]
 		n.Stays = n.Shared && !g.all
 		if n.kind.custom {
 			groups[n.kind.Group] = true

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -21,6 +22,9 @@ var (
 	classes    = &heldKind{GroupVersionKind: clusterKind.GroupVersion().WithKind("ClusterClass"), custom: true, root: true}
 	awsOnes    = &heldKind{GroupVersionKind: infra("AWSCluster"), custom: true, status: true, home: "capa-system"}
 	identities = &heldKind{GroupVersionKind: infra("AWSClusterStaticIdentity"), custom: true, home: "capa-system"}
+	templates  = &heldKind{GroupVersionKind: infra("AWSMachineTemplate"), custom: true}
+	sets       = &heldKind{GroupVersionKind: addonsv1.GroupVersion.WithKind("ClusterResourceSet"), custom: true, root: true}
+	bindings   = &heldKind{GroupVersionKind: addonsv1.GroupVersion.WithKind("ClusterResourceSetBinding"), custom: true}
 	claims     = &heldKind{GroupVersionKind: schema.GroupVersionKind{
 		Group: "ipam.cluster.x-k8s.io", Version: "v1beta2",
 		Kind: "IPAddressClaim",
@@ -139,6 +143,50 @@ func TestGraphOfOneCluster(t *testing.T) {
 		if item.Stays != named {
 			t.Errorf("%s stays at the source: %t", item.Ref(), item.Stays)
 		}
+	}
+}
+
+// Cluster API makes each Cluster of a namespace an owner of the templates and Secrets that it uses. What a Cluster that stays at the source
+// owns too stays there, in its namespace and in the objects that it owns. The target gets a copy.
+func TestGraphOfOneClusterKeepsWhatAnotherOwns(t *testing.T) {
+	h := twoClusters()
+	h.add(templates, "team", "shared", nil, "Cluster/alpha", "Cluster/beta")
+	h.add(templates, "team", "own", nil, "Cluster/alpha")
+	h.add(awsOnes, "team", "beta", nil, "Cluster/beta")
+	h.add(secrets, "team", "shared", nil, "AWSCluster/alpha", "AWSCluster/beta")
+	stays := map[string]bool{}
+	for _, item := range h.graph(GraphOptions{Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}}).Items {
+		stays[item.GetKind()+" "+item.GetName()] = item.Stays
+	}
+	for name, want := range map[string]bool{
+		"AWSMachineTemplate shared": true, "Secret shared": true, "AWSMachineTemplate own": false, "Secret owned": false,
+		"AWSCluster alpha": false,
+	} {
+		if got, taken := stays[name]; !taken || got != want {
+			t.Errorf("%s: taken %t, stays %t, want %t", name, taken, got, want)
+		}
+	}
+	if _, taken := stays["AWSCluster beta"]; taken {
+		t.Error("AWSCluster beta goes with alpha")
+	}
+	for _, item := range h.graph(GraphOptions{}).Items {
+		if item.Stays {
+			t.Errorf("%s stays at a source that hands all over", item.Ref())
+		}
+	}
+}
+
+// A ClusterResourceSet owns a binding for each of its Clusters. The binding of a Cluster that stays does not go with the set.
+func TestGraphOfOneClusterLeavesTheBindingsOfOthers(t *testing.T) {
+	h := twoClusters()
+	h.add(sets, "team", "cni", nil)
+	for _, name := range []string{"alpha", "beta"} {
+		h.add(bindings, "team", name, map[string]any{"spec": map[string]any{"clusterName": name}}, "ClusterResourceSet/cni")
+	}
+	want := append(alphas(), "ClusterResourceSet team/cni", "ClusterResourceSetBinding team/alpha")
+	slices.Sort(want)
+	if got := names(h.graph(GraphOptions{Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}})); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 

@@ -42,3 +42,9 @@ func OwnerIn(annotations map[string]string) Owner {
 	}
 	return o
 }
+
+// OwnerDamaged tells whether the annotations of a Cluster have a record of its owner which names none, so that nobody can tell the owner.
+func OwnerDamaged(annotations map[string]string) bool {
+	_, recorded := annotations[OwnerMark]
+	return recorded && OwnerIn(annotations).ManagementCluster == ""
+}

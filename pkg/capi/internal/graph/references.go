@@ -35,7 +35,7 @@ func (g *graph) takeReferences() {
 
 func (g *graph) takeNamed(n *node) {
 	for _, o := range n.GetOwnerReferences() {
-		if owner := g.byUID[o.UID]; owner != nil {
+		if owner := g.byUID[o.UID]; owner != nil && !g.belongsToOthers(owner) {
 			g.use(owner)
 		}
 	}
