@@ -155,14 +155,12 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) *col
 		if err == nil {
 			continue
 		}
-		problem := cloud.Problem{Region: r.name, Text: fmt.Sprintf("list %s: %v", look.what, short(err))}
-		if isDenied(err) {
-			problem.Hint = "allow this action to the user of the credentials, as the provider's own policy does"
-			c.problems = append(c.problems, problem)
-			continue
+		c.problems = append(c.problems, cloud.Problem{
+			Region: r.name, Text: fmt.Sprintf("list %s: %v", look.what, short(err)), Hint: hint(err),
+		})
+		if !isDenied(err) {
+			return c
 		}
-		c.problems = append(c.problems, problem)
-		return c
 	}
 	return c
 }
