@@ -166,8 +166,8 @@ func TestRefusedTagsTogether(t *testing.T) {
 	t.Parallel()
 	azure := func(cluster, machine int) string {
 		return planeOf("AzureCluster", "AzureMachineTemplate") +
-			infraKind + "AzureCluster\nmetadata: {name: shop, namespace: shop}\nspec: {identityRef: {kind: AzureClusterIdentity, name: shop, namespace: " +
-			"shop}, additionalTags: {" + numbered("t%d: a", cluster) + "}}" +
+			infraKind + "AzureCluster\nmetadata: {name: shop, namespace: shop}\nspec: {identityRef: " +
+			"{kind: AzureClusterIdentity, name: shop, namespace: shop}, additionalTags: {" + numbered("t%d: a", cluster) + "}}" +
 			infraKind + "AzureMachineTemplate\nmetadata: {name: m, namespace: shop}\nspec: {template: {spec: {additionalTags: {" +
 			numbered("m%d: a", machine) + "}}}}"
 	}
