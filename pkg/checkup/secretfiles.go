@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
+	"github.com/fleetctl/fleetctl/pkg/fromvault"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -26,6 +28,9 @@ func (c *checks) secretFiles() []string {
 	if v := s.Mgmt.Vault; v.JWTFile != "" {
 		files = append(files, s.InSources(v.JWTFile))
 	}
+	if s.Mgmt.Vault.TokenFile != "" || usesVault(s.Mgmt) {
+		files = append(files, fromvault.TokenFile(s.Mgmt.Vault, s.SourcesDir(), s.Deps.LookupEnv))
+	}
 	if e := s.Mgmt.Host.Existing; e != nil {
 		files = append(files, e.Kubeconfig)
 	}
@@ -34,6 +39,13 @@ func (c *checks) secretFiles() []string {
 	files = slices.DeleteFunc(files, func(file string) bool { return file == "" })
 	slices.Sort(files)
 	return slices.Compact(files)
+}
+
+// usesVault tells whether a variable of the management cluster comes from Vault.
+func usesVault(m *v1alpha1.ManagementCluster) bool {
+	return slices.ContainsFunc(m.Providers, func(p v1alpha1.Provider) bool {
+		return slices.ContainsFunc(p.Variables, func(v v1alpha1.Variable) bool { return v.Vault != nil })
+	})
 }
 
 func (c *checks) hasSecretFiles() bool { return len(c.secretFiles()) > 0 }

@@ -65,8 +65,13 @@ func TestSecretFilesHoweverNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, names := range map[string]func(s *session.Session, environment map[string]string){
-		"a flag of a token":    func(s *session.Session, _ map[string]string) { s.Opts.SecretFiles = []string{"", secret} },
-		"Vault's jwtFile":      func(s *session.Session, _ map[string]string) { s.Mgmt.Vault = v1alpha1.Vault{JWTFile: "secret"} },
+		"a flag of a token": func(s *session.Session, _ map[string]string) { s.Opts.SecretFiles = []string{"", secret} },
+		"Vault's jwtFile":   func(s *session.Session, _ map[string]string) { s.Mgmt.Vault = v1alpha1.Vault{JWTFile: "secret"} },
+		"Vault's tokenFile": func(s *session.Session, _ map[string]string) { s.Mgmt.Vault = v1alpha1.Vault{TokenFile: "secret"} },
+		"Vault's token by environment": func(s *session.Session, environment map[string]string) {
+			environment["VAULT_TOKEN_FILE"] = secret
+			s.Mgmt.Providers = []v1alpha1.Provider{{Variables: []v1alpha1.Variable{{Name: "A", Vault: &v1alpha1.VaultSecret{}}}}}
+		},
 		"a key by environment": func(_ *session.Session, environment map[string]string) { environment["SOPS_AGE_KEY_FILE"] = secret },
 		"a private key of SSH": func(s *session.Session, _ map[string]string) { s.Opts.Git.SSHKeyFile = secret },
 		"a kubeconfig of fleet": func(s *session.Session, _ map[string]string) {

@@ -87,6 +87,13 @@ func (r *Repo) ownFleet(m *v1alpha1.ManagementCluster) (*v1alpha1.Fleet, []strin
 			beside = append(beside, path.Clean(filepath.ToSlash(file)))
 		}
 	}
+	for _, file := range []string{m.Vault.TokenFile, m.Vault.JWTFile} {
+		if file != "" && !filepath.IsAbs(file) {
+			return nil, nil, diag.Errorf("give its path from the root",
+				"the token for Vault of management cluster %s is in the file %s beside this %s, and %s has a repository of its own",
+				m.Name, file, v1alpha1.FileName, m.Name)
+		}
+	}
 	for _, p := range m.Providers {
 		for _, v := range p.Variables {
 			if v.File != "" && !filepath.IsAbs(v.File) {

@@ -133,6 +133,11 @@ func TestOwnRepoRefused(t *testing.T) {
 				"  - name: us\n    parent: root\n    cloud: us\n    repository: {git: {url: 'https://git.example.com/us.git'}}\n    providers: "+
 				"[{name: docker, variables: [{name: A_TOKEN, file: token}]}]\n"))
 		}, "comes from the file token"},
+		"a token of Vault beside fleet.yaml": {func() {
+			write(t, r.Dir, "fleet.yaml", []byte(fleet[:strings.LastIndex(fleet, "  - name: us")]+
+				"  - name: us\n    parent: root\n    cloud: us\n    repository: {git: {url: 'https://git.example.com/us.git'}}\n    vault: "+
+				"{tokenFile: token}\n"))
+		}, "is in the file token"},
 	} {
 		tc.set()
 		r = reopen(t, r.Dir)

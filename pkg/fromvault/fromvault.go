@@ -62,6 +62,12 @@ func connect(o v1alpha1.Vault, dir string, lookupEnv func(string) (string, bool)
 	if config.JWT, err = identityToken(o, dir, env); err != nil {
 		return nil, err
 	}
+	if file := TokenFile(o, dir, lookupEnv); file != "" {
+		config.ReadToken = func() (string, error) { return tokenIn(file) }
+		if _, err := config.ReadToken(); err != nil { // before anything is made
+			return nil, err
+		}
+	}
 	return vault.New(config)
 }
 

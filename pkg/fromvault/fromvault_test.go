@@ -28,6 +28,7 @@ type awsVault struct {
 	*httptest.Server
 	mu      sync.Mutex
 	made    int
+	token   string // of the last request
 	asked   []string
 	renewed int
 	ttl     int
@@ -41,7 +42,7 @@ func newAWSVault(t *testing.T) *awsVault {
 	v.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.asked = append(v.asked, r.Method+" "+r.URL.Path)
+		v.asked, v.token = append(v.asked, r.Method+" "+r.URL.Path), r.Header.Get("X-Vault-Token")
 		switch r.URL.Path {
 		case "/v1/auth/token/lookup-self":
 			_, _ = fmt.Fprintf(w, `{"data":{"ttl":%d}}`, v.ttl)

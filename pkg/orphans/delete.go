@@ -92,12 +92,23 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 			continue
 		}
 		if len(c.UsedBy) > 0 {
-			return nil, diag.Errorf("remove them from it, or delete by hand what they do not need",
+			return nil, diag.Errorf("remove them from it, or delete by hand what they do not need"+lingering(c.UsedBy),
 				"others use the network of the cluster %s, and would lose it: %s", name, strings.Join(c.UsedBy, ", "))
 		}
 		d.add(c)
 	}
 	return d, nil
+}
+
+// lingering adds to a hint what holds for network interfaces: AWS takes those of a load balancer away minutes after the load balancer
+// itself, and nothing on them names a cluster.
+func lingering(usedBy []string) string {
+	if !slices.ContainsFunc(usedBy, func(text string) bool {
+		return strings.HasPrefix(text, "network-interface ") && strings.Contains(text, "(ELB ")
+	}) {
+		return ""
+	}
+	return "; interfaces of load balancers that were deleted a moment ago go by themselves: run the same command again in some minutes"
 }
 
 // add adds the resources of the cluster in one account.

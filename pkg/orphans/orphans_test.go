@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 const ours, theirs = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
@@ -186,6 +187,18 @@ func TestDelete(t *testing.T) {
 	watch.Before = func(context.Context) error { return errors.New("claimed") }
 	if deleted, err := now.Delete(t.Context(), watch); err == nil || len(deleted) > 0 {
 		t.Errorf("%v, %v", deleted, err)
+	}
+}
+
+// TestDeletionOfBalancers checks what a deletion says after an interruption: the load balancers are gone, and their interfaces linger.
+func TestDeletionOfBalancers(t *testing.T) {
+	for name, waits := range map[string]bool{"ELB net/shop/1": true, "RDSNetworkInterface": false} {
+		a := mine()
+		a.found.Strangers = []cloud.Resource{{Kind: "network-interface", ID: "eni-1", Name: name, Network: "vpc"}}
+		_, err := find(t, a, func(*Options) {}).Deletion("shop", nil)
+		if hint := diag.Hint(err); err == nil || strings.Contains(hint, "in some minutes") != waits {
+			t.Errorf("%s: %v, hint %q", name, err, hint)
+		}
 	}
 }
 

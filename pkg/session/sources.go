@@ -107,9 +107,12 @@ var everyCommands = []string{
 	"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
+// homes are the environment variables with the user's home folder.
+var homes = []string{"HOME", "USERPROFILE"}
+
 // Narrowed returns the dependencies of a run for a management cluster with a repository of its own. From the environment the run and its
-// commands see only the variables that the parent's fleet repo declares for the providers, and Vault's variables if a value comes from
-// Vault. So the run sees neither the credentials nor the age keys of its parent.
+// commands see only the variables that the parent's fleet repo declares for the providers, and Vault's variables and the home folder, where
+// `vault login` writes its token, if a value comes from Vault. So the run sees neither the credentials nor the age keys of its parent.
 func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) management.Deps {
 	var named []string
 	vault := false
@@ -132,7 +135,7 @@ func Narrowed(deps management.Deps, declared *v1alpha1.ManagementCluster) manage
 		named = append(named, declared.Vault.JWTEnv)
 	}
 	deps.LookupEnv = func(name string) (string, bool) {
-		if slices.Contains(named, name) || vault && strings.HasPrefix(name, "VAULT_") {
+		if slices.Contains(named, name) || vault && (strings.HasPrefix(name, "VAULT_") || slices.Contains(homes, name)) {
 			return lookup(name)
 		}
 		return "", false

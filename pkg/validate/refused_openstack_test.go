@@ -63,15 +63,6 @@ func TestRefusedOpenStack(t *testing.T) {
 			"OpenStackCluster", "managedSubnets: [{cidr: 10.6.0.0/24, allocationPools: [{start: 10.6.0.10, end: 10.6.0.19}, " +
 				"{start: 10.6.0.20, end: 10.6.0.20}]}]", "",
 		},
-		{"OpenStackCluster", "{" + network + ", disableAPIServerFloatingIP: true}", "the API server has no address"},
-		{"OpenStackClusterTemplate", "{disableAPIServerFloatingIP: true}", ""},
-		{"OpenStackCluster", "{" + network + ", disableAPIServerFloatingIP: true, apiServerLoadBalancer: {enabled: false}}", "has no address"},
-		{"OpenStackCluster", "{" + network + ", disableAPIServerFloatingIP: true, apiServerLoadBalancer: {enabled: true}}", ""},
-		{"OpenStackCluster", "{" + network + ", disableAPIServerFloatingIP: true, apiServerLoadBalancer: {}}", ""},
-		{"OpenStackCluster", "{" + network + ", disableAPIServerFloatingIP: true, apiServerFixedIP: 10.6.0.9}", ""},
-		{"OpenStackCluster", "{" + network + ", disableAPIServerFloatingIP: true, controlPlaneEndpoint: {host: a.example.com, port: 6443}}", ""},
-		{"OpenStackCluster", "{" + network + ", apiServer: {enableFloatingIP: false}}", "the API server has no address"},
-		{"OpenStackCluster", "{" + network + ", apiServer: {enableFloatingIP: false, managedLoadBalancer: {enabled: true}}}", ""},
 		{"OpenStackCluster", "{" + network + ", apiServerFloatingIP: shop.example.com}", "apiServerFloatingIP"},
 		{
 			"OpenStackCluster", "{" + network + ", apiServerLoadBalancer: {allowedCIDRs: [203.0.113.0/24, 203.0.113.7, office]}}",

@@ -168,8 +168,11 @@ func rules() []rule {
 			ID: RuleNetworks, Severity: diag.SeverityError, Summary: "The networks of a cluster have no addresses in common.",
 			check: func(_ *run, j *judged) diag.Findings { return checkNetworks(j.objects) },
 		},
-		{ID: RuleRefused, Severity: diag.SeverityError, Summary: "The webhooks and controllers of a provider take every object that its CRDs " +
-			"take."},
+		{
+			ID: RuleRefused, Severity: diag.SeverityError,
+			Summary: "The webhooks and controllers of a provider take every object that its CRDs take.",
+			check:   func(_ *run, j *judged) diag.Findings { return checkRefusedTogether(j.objects) },
+		},
 		{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters exists."},
 		{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency exists."},
 		{ID: RuleDependsCycle, Severity: diag.SeverityError, Summary: "Nothing depends on itself in the end."},

@@ -59,12 +59,16 @@ func (c *Client) loginBody() (map[string]any, error) {
 
 // withToken takes the token that was given, and asks when it ends.
 func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error) {
-	if c.config.Token == "" {
-		return "", diag.Errorf("export VAULT_TOKEN=…, or say in `vault:` of the management cluster in fleet.yaml how to log in",
+	token, err := c.givenToken()
+	if err != nil {
+		return "", err
+	}
+	if token == "" {
+		return "", diag.Errorf("`vault login`, export VAULT_TOKEN=…, or say in `vault:` of the management cluster in fleet.yaml how to log in",
 			"there is no token for Vault")
 	}
 	var got answer
-	if err := c.send(ctx, http.MethodGet, "auth/token/lookup-self", c.config.Token, nil, &got); err != nil {
+	if err := c.send(ctx, http.MethodGet, "auth/token/lookup-self", token, nil, &got); err != nil {
 		hint := ""
 		if said, is := errors.AsType[*Error](err); is && !said.again() && said.Status < http.StatusInternalServerError {
 			hint = "it may have expired (`vault login`), or be one that only unwraps a token (`vault unwrap`)"
@@ -77,9 +81,34 @@ func (c *Client) withToken(ctx context.Context, begin time.Time) (string, error)
 	if err := json.Unmarshal(got.Data, &about); err != nil {
 		return "", diag.Errorf("check VAULT_ADDR", "log in to Vault with the token: the answer says nothing about it")
 	}
-	c.token = c.config.Token
+	c.token, c.tokenEnd = token, nil
 	c.endsAfter(begin, seconds(about.TTL))
 	return c.token, nil
+}
+
+// givenToken returns the token that was given, as it is now.
+func (c *Client) givenToken() (string, error) {
+	if c.config.ReadToken != nil {
+		return c.config.ReadToken()
+	}
+	return c.config.Token, nil
+}
+
+// replaced forgets the token of the login if there is another one in its place.
+func (c *Client) replaced(token string) bool {
+	if c.config.Method != MethodToken || c.config.ReadToken == nil {
+		return false
+	}
+	now, err := c.config.ReadToken()
+	if err != nil || now == "" || now == token {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token == token {
+		c.token = ""
+	}
+	return true
 }
 
 // endsAfter enters the end of the token; a duration of 0 is none.

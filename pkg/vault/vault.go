@@ -56,6 +56,9 @@ type Config struct {
 	Mount  string
 	// Role to log in as, for kubernetes and jwt; Token, RoleID, SecretID and JWT are what each method takes.
 	Role, Token, RoleID, SecretID, JWT string
+	// ReadToken, if set, reads the token instead of Token. Somebody else, such as Vault's agent, may put a new token in the place of one
+	// that ends.
+	ReadToken func() (string, error)
 }
 
 // Client of one server. It logs in when it is first asked for something, and is safe for use by several goroutines.
@@ -308,12 +311,20 @@ func (c *Client) explain(op string, err error) error {
 	return diag.Wrap(op, err, hint)
 }
 
-// call asks once, logged in.
+// call asks, logged in: once, or again with a token that took the place of the refused one.
 func (c *Client) call(ctx context.Context, method, at string, body any, into *answer) error {
 	token, err := c.login(ctx)
 	if err != nil {
 		return err
 	}
+	err = c.send(ctx, method, at, token, body, into)
+	if said, is := errors.AsType[*Error](err); !is || said.Status != http.StatusForbidden || !c.replaced(token) {
+		return err
+	}
+	if token, err = c.login(ctx); err != nil {
+		return err
+	}
+	*into = answer{}
 	return c.send(ctx, method, at, token, body, into)
 }
 

@@ -360,7 +360,8 @@ func VaultMethods() []VaultMethod {
 	return []VaultMethod{VaultToken, VaultAppRole, VaultKubernetes, VaultJWT}
 }
 
-// Vault says how fleetctl logs in to Vault. Credentials come from the environment: VAULT_TOKEN, VAULT_ROLE_ID and VAULT_SECRET_ID.
+// Vault says how fleetctl logs in to Vault. Credentials come from the environment: VAULT_TOKEN, VAULT_ROLE_ID and VAULT_SECRET_ID, or from
+// a file.
 type Vault struct {
 	// Method of the login: token, approle, kubernetes or jwt. Default: token.
 	Method VaultMethod `json:"method,omitempty"`
@@ -372,6 +373,9 @@ type Vault struct {
 	Namespace string `json:"namespace,omitempty"`
 	// CAFile is a PEM file, relative to fleet.yaml, with the certificate authorities of the server. Default: VAULT_CACERT, or the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// TokenFile is a file, relative to fleet.yaml, with the token for the method token, as Vault's agent writes it. Default: VAULT_TOKEN,
+	// or the file that VAULT_TOKEN_FILE names, or ~/.vault-token of `vault login`.
+	TokenFile string `json:"tokenFile,omitempty"`
 	// JWTEnv is the environment variable with the token for the method jwt, from a pipeline's identity provider. Default: VAULT_ID_TOKEN.
 	JWTEnv string `json:"jwtEnv,omitempty"`
 	// JWTFile is a file with the token for the methods jwt and kubernetes. Default for kubernetes: the token of the pod's service account.

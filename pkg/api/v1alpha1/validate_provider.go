@@ -116,6 +116,9 @@ func (v *validator) vault(at string, x Vault) {
 	if x.JWTEnv != "" && x.JWTFile != "" {
 		v.errorf(RuleValue, at, "keep one of them", "both jwtEnv and jwtFile say where the token is")
 	}
+	if x.TokenFile != "" && x.Method != "" && x.Method != VaultToken {
+		v.errorf(RuleValue, at+".tokenFile", "remove it, or set `method: token`", "only the method token takes a token of Vault from a file")
+	}
 	if strings.ContainsAny(x.Mount, "?#%\\ \t\r\n") || slices.Contains(strings.Split(x.Mount, "/"), "..") {
 		v.errorf(RuleValue, at+".mount", "write it as `vault auth list` does: approle, ci/jwt",
 			"%.80q is not the mount of a way to log in to Vault", x.Mount)

@@ -97,7 +97,9 @@ func open(keys sdk.Credentials, region, endpoint string, regions []string) *Acco
 	// AWS does not redirect to other servers. The SDK's own client would follow a redirect with signature, token and body, even from https to
 	// http.
 	a.client = &http.Client{
-		Transport:     contact.Bound(sameorigin.Screen(contact.Transport(awshttp.NewBuildableClient().GetTransport())), maxAnswer),
+		Transport: answers{
+			contact.Bound(sameorigin.Screen(contact.Transport(awshttp.NewBuildableClient().GetTransport())), maxAnswer),
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if endpoint != "" {
@@ -140,10 +142,11 @@ func (a *Account) Find(ctx context.Context, fleet string, clusters []string) clo
 	regions, err := a.allRegions(ctx)
 	found := cloud.Found{Account: a.number, Regions: regions}
 	if err != nil {
-		found.Problems = append(found.Problems, cloud.Problem{
-			Text: fmt.Sprintf("list the regions of the account: %v", short(err)),
-			Hint: "name the regions with --region, or allow ec2:DescribeRegions",
-		})
+		problem := cloud.Problem{Text: fmt.Sprintf("list the regions of the account: %v", short(err)), Hint: hint(err)}
+		if problem.Hint == "" || isDenied(err) {
+			problem.Hint = "name the regions with --region, or allow ec2:DescribeRegions"
+		}
+		found.Problems = append(found.Problems, problem)
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup

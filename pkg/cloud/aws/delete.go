@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // goneTimeout bounds the deletion of one resource. A NAT gateway takes minutes, an EKS cluster a quarter of an hour.
@@ -79,12 +80,15 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 		switch {
 		case isGone(err), err == nil && !there:
 			return nil
-		case err != nil && !isInUse(err):
-			return short(err)
+		case err != nil && !isInUse(err) && !isThrottled(err):
+			return diag.Wrap("", short(err), hint(err))
 		}
 		select {
 		case <-time.After(a.pace):
 		case <-ctx.Done():
+			if err != nil && isThrottled(err) {
+				return diag.Wrap("", short(err), hint(err))
+			}
 			if err != nil {
 				return fmt.Errorf("other resources still use it: %w", short(err))
 			}

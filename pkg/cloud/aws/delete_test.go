@@ -175,10 +175,20 @@ func TestInterfaces(t *testing.T) {
 	s := newSimulator(t)
 	s.says("DescribeInstances",
 		`<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><vpcId>vpc-1</vpcId>`+tagSet+
+			`</item><item><instanceId>i-2</instanceId><instanceState><name>terminated</name></instanceState><networkInterfaceSet><item>`+
+			`<networkInterfaceId>eni-instance-gone</networkInterfaceId></item></networkInterfaceSet>`+tagSet+
 			`</item></instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	s.says("DescribeVpcEndpoints",
+		`<DescribeVpcEndpointsResponse><vpcEndpointSet><item><vpcEndpointId>vpce-1</vpcEndpointId><state>deleted</state>`+
+			`<networkInterfaceIdSet><item>eni-endpoint-gone</item></networkInterfaceIdSet>`+tagSet+
+			`</item></vpcEndpointSet></DescribeVpcEndpointsResponse>`)
 	s.says("DescribeNatGateways",
 		`<DescribeNatGatewaysResponse><natGatewaySet><item><natGatewayId>nat-1</natGatewayId><vpcId>vpc-1</vpcId><natGatewayAddressSet>`+
 			`<item><networkInterfaceId>eni-nat</networkInterfaceId></item></natGatewayAddressSet>`+tagSet+
+			`</item><item><natGatewayId>nat-gone</natGatewayId><vpcId>vpc-1</vpcId><state>deleted</state><natGatewayAddressSet>`+
+			`<item><networkInterfaceId>eni-nat-gone</networkInterfaceId></item></natGatewayAddressSet>`+tagSet+
+			`</item><item><natGatewayId>nat-others-gone</natGatewayId><vpcId>vpc-1</vpcId><state>deleted</state><natGatewayAddressSet>`+
+			`<item><networkInterfaceId>eni-others-gone</networkInterfaceId></item></natGatewayAddressSet>`+
 			`</item><item><natGatewayId>nat-others</natGatewayId>`+
 			`<vpcId>vpc-1</vpcId></item></natGatewaySet></DescribeNatGatewaysResponse>`)
 	const balancer = "arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/net/shop/1"
@@ -196,6 +206,7 @@ func TestInterfaces(t *testing.T) {
 		eni("eni-tagged", tagSet)+
 		eni("eni-instance", `<attachment><instanceId>i-1</instanceId></attachment>`)+
 		eni("eni-nat", `<description>Interface for NAT Gateway nat-1</description>`)+
+		eni("eni-nat-gone", "")+eni("eni-others-gone", "")+eni("eni-endpoint-gone", "")+eni("eni-instance-gone", "")+
 		eni("eni-elb", `<description>ELB net/shop/1</description>`+aws)+
 		eni("eni-elb-others", `<description>ELB net/db/2</description>`+aws)+
 		eni("eni-says-so", `<description>ELB net/shop/1</description>`)+
@@ -205,7 +216,10 @@ func TestInterfaces(t *testing.T) {
 	for _, r := range found.Strangers {
 		got = append(got, strings.TrimSpace(r.ID+" "+r.Cluster))
 	}
-	want := []string{"nat-others", "eni-instance shop", "eni-nat shop", "eni-elb shop", "eni-elb-others", "eni-says-so", "eni-db"}
+	want := []string{
+		"nat-others", "eni-instance shop", "eni-nat shop", "eni-nat-gone shop", "eni-others-gone", "eni-endpoint-gone shop",
+		"eni-instance-gone shop", "eni-elb shop", "eni-elb-others", "eni-says-so", "eni-db",
+	}
 	if !slices.Equal(got, want) || len(found.Problems) > 0 ||
 		!slices.ContainsFunc(found.Resources, func(r cloud.Resource) bool { return r.ID == "eni-tagged" }) {
 		t.Errorf("strangers %q, want %q; %+v", got, want, found)

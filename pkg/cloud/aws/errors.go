@@ -3,15 +3,21 @@ package aws
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
+
+// unknown is the code of the SDK for an answer without one.
+const unknown = "UnknownError"
 
 // short returns AWS's message without the URL and the id of the request, and cuts it to cloud.MaxSaid.
 func short(err error) error {
@@ -26,6 +32,9 @@ func said(err error) error {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		// After a wrong signature AWS repeats the signed headers, and the token of a session is one of them.
 		message, _, _ := strings.Cut(api.ErrorMessage(), "\n\n")
+		if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok && api.ErrorCode() == unknown {
+			return fmt.Errorf("the answer is %d %s, and not one of AWS", answer.HTTPStatusCode(), http.StatusText(answer.HTTPStatusCode()))
+		}
 		return fmt.Errorf("%s: %s", api.ErrorCode(), message)
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
@@ -47,6 +56,33 @@ func code(err error) string {
 // isDenied tells whether the credentials lack the permission for the request.
 func isDenied(err error) bool {
 	return slices.Contains([]string{"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}, code(err))
+}
+
+// isThrottled tells whether AWS is asked too often.
+func isThrottled(err error) bool {
+	_, is := retry.DefaultThrottleErrorCodes[code(err)]
+	return is || code(err) == "Client.RequestLimitExceeded"
+}
+
+// hint returns what to do about an error, or "".
+func hint(err error) string {
+	switch c := code(err); {
+	case isDenied(err):
+		return "allow this action to the user of the credentials, as the provider's own policy does"
+	case isThrottled(err):
+		return "run the same command again in a minute: AWS counts the requests of all programs of the account; --region asks fewer regions"
+	case slices.Contains([]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"}, c):
+		return "renew the credentials; if they are new, set the clock of this machine"
+	case c == "AuthFailure", c == "OptInRequired", c == "InvalidClientTokenId", c == "UnrecognizedClientException":
+		return "check the credentials with `aws sts get-caller-identity`, and that the region is enabled for the account: " +
+			"`aws account list-regions`"
+	case c == "SignatureDoesNotMatch", c == "RequestTimeTooSkewed":
+		return "check the secret key, and the clock of this machine"
+	}
+	if answer, ok := errors.AsType[*awshttp.ResponseError](err); ok && answer.HTTPStatusCode() >= http.StatusInternalServerError {
+		return "run the same command again in a minute; https://health.aws.amazon.com tells of outages"
+	}
+	return ""
 }
 
 // isGone tells whether the resource does not exist.

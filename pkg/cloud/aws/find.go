@@ -98,6 +98,8 @@ type collector struct {
 	// interfaces are the network interfaces. holders has the id of each interface's holder, by the interface's id.
 	interfaces []types.NetworkInterface
 	holders    map[string]string
+	// ended are resources of clusters that AWS has deleted, and still lists.
+	ended []cloud.Resource
 }
 
 // add records a resource that a cluster owns, or a stranger that may use the network of a cluster. It ignores other resources.
@@ -155,14 +157,12 @@ func (r *region) find(ctx context.Context, fleet string, clusters []string) *col
 		if err == nil {
 			continue
 		}
-		problem := cloud.Problem{Region: r.name, Text: fmt.Sprintf("list %s: %v", look.what, short(err))}
-		if isDenied(err) {
-			problem.Hint = "allow this action to the user of the credentials, as the provider's own policy does"
-			c.problems = append(c.problems, problem)
-			continue
+		c.problems = append(c.problems, cloud.Problem{
+			Region: r.name, Text: fmt.Sprintf("list %s: %v", look.what, short(err)), Hint: hint(err),
+		})
+		if !isDenied(err) {
+			return c
 		}
-		c.problems = append(c.problems, problem)
-		return c
 	}
 	return c
 }
@@ -221,11 +221,13 @@ func (r *region) instances(ctx context.Context, c *collector) error {
 		for _, reservation := range out.Reservations {
 			for _, i := range reservation.Instances {
 				// AWS still lists a terminated instance for about an hour.
-				if i.State == nil || i.State.Name != types.InstanceStateNameTerminated {
+				if i.State != nil && i.State.Name == types.InstanceStateNameTerminated {
+					c.end(i.InstanceId, tagsOf(i.Tags))
+				} else {
 					c.add(kindInstance, sdk.ToString(i.InstanceId), tagsOf(i.Tags), cloud.Resource{Network: sdk.ToString(i.VpcId), Created: i.LaunchTime})
-					for _, n := range i.NetworkInterfaces {
-						c.holds(i.InstanceId, n.NetworkInterfaceId)
-					}
+				}
+				for _, n := range i.NetworkInterfaces {
+					c.holds(i.InstanceId, n.NetworkInterfaceId)
 				}
 			}
 		}
@@ -240,12 +242,14 @@ func (r *region) natGateways(ctx context.Context, c *collector) error {
 			return nil, err
 		}
 		for _, g := range out.NatGateways {
-			if g.State != types.NatGatewayStateDeleted {
+			if g.State == types.NatGatewayStateDeleted {
+				c.end(g.NatGatewayId, tagsOf(g.Tags))
+			} else {
 				c.add(kindNATGateway, sdk.ToString(g.NatGatewayId), tagsOf(g.Tags),
 					cloud.Resource{Network: sdk.ToString(g.VpcId), Created: g.CreateTime})
-				for _, a := range g.NatGatewayAddresses {
-					c.holds(g.NatGatewayId, a.NetworkInterfaceId)
-				}
+			}
+			for _, a := range g.NatGatewayAddresses {
+				c.holds(g.NatGatewayId, a.NetworkInterfaceId)
 			}
 		}
 		return out.NextToken, nil
@@ -259,12 +263,14 @@ func (r *region) endpoints(ctx context.Context, c *collector) error {
 			return nil, err
 		}
 		for _, e := range out.VpcEndpoints {
-			if !strings.EqualFold(string(e.State), string(types.StateDeleted)) {
+			if strings.EqualFold(string(e.State), string(types.StateDeleted)) {
+				c.end(e.VpcEndpointId, tagsOf(e.Tags))
+			} else {
 				c.add(kindEndpoint, sdk.ToString(e.VpcEndpointId), tagsOf(e.Tags),
 					cloud.Resource{Network: sdk.ToString(e.VpcId), Created: e.CreationTimestamp})
-				for _, n := range e.NetworkInterfaceIds {
-					c.holds(e.VpcEndpointId, &n)
-				}
+			}
+			for _, n := range e.NetworkInterfaceIds {
+				c.holds(e.VpcEndpointId, &n)
 			}
 		}
 		return out.NextToken, nil

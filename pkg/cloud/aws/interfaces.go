@@ -6,6 +6,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 )
 
@@ -25,6 +26,14 @@ func (c *collector) holds(id, networkInterface *string) {
 		c.holders = map[string]string{}
 	}
 	c.holders[*networkInterface] = sdk.ToString(id)
+}
+
+// end records a resource that AWS has deleted. AWS still lists it for a while, and may take its network interfaces away a moment later:
+// a deletion that was interrupted must not take them for somebody else's when it goes on.
+func (c *collector) end(id *string, tags map[string]string) {
+	if cluster, _ := clusterOf(tags); cluster != "" && id != nil {
+		c.ended = append(c.ended, cloud.Resource{ID: *id, Cluster: cluster, Fleet: tags[v1alpha1.FleetTag]})
+	}
 }
 
 // addInterfaces records the network interfaces. Call it after all resources that may have one are known. An interface without tags belongs
@@ -66,6 +75,11 @@ func (c *collector) holderOf(i types.NetworkInterface) *cloud.Resource {
 			is && r.Kind == kindLoadBalancer && strings.HasSuffix(r.ID, ":loadbalancer/"+balancer),
 			is && r.Kind == kindClassicBalancer && r.ID == balancer:
 			return r
+		}
+	}
+	for n := range c.ended {
+		if id != "" && c.ended[n].ID == id {
+			return &c.ended[n]
 		}
 	}
 	return nil

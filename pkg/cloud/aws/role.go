@@ -36,7 +36,7 @@ func (r Role) Account() string {
 func (a *Account) Identify(ctx context.Context) error {
 	out, err := a.sts().GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return fmt.Errorf("ask for the number of the account: %w", short(err))
+		return diag.Wrap("ask for the number of the account", short(err), hint(err))
 	}
 	a.number = sdk.ToString(out.Account)
 	return nil
@@ -58,7 +58,7 @@ func (a *Account) Assume(ctx context.Context, role Role) (*Account, error) {
 	assumed.credentials = sdk.NewCredentialsCache(sdk.CredentialsProviderFunc(func(ctx context.Context) (sdk.Credentials, error) {
 		out, err := a.sts().AssumeRole(ctx, in)
 		if err != nil {
-			return sdk.Credentials{}, fmt.Errorf("assume the role %s: %w", role.ARN, short(err))
+			return sdk.Credentials{}, diag.Wrap("assume the role "+role.ARN, short(err), hint(err))
 		}
 		if out.Credentials == nil {
 			return sdk.Credentials{}, fmt.Errorf("assume the role %s: AWS gave no credentials", role.ARN)

@@ -33,7 +33,7 @@ func aksControlPlane(p part) {
 		identity.refuse("userAssignedIdentityResourceID", "it is for the type UserAssigned", "set type to UserAssigned, or take it away")
 	}
 	azureRegion(p, "location")
-	azureTags(p)
+	azureTags(p, nil)
 	aksNames(p)
 	aksSecurity(p)
 	aksNetwork(p)
@@ -147,6 +147,6 @@ func aksPool(p part) {
 	}
 	p.taintsOnce("taints")
 	azureSize(p, "sku")
-	azureTags(p)
+	azureTags(p, nil)
 	aksKubelet(p)
 }

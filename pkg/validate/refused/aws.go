@@ -23,7 +23,7 @@ var (
 func awsTags(p part, own []string) {
 	const longestKey, longestValue = 128, 256
 	tags := p.in("additionalTags")
-	p.awsTagCount("additionalTags", own, tags)
+	p.tagCount(inAWS, "additionalTags", own, tags)
 	for _, key := range slices.Sorted(maps.Keys(tags.fields)) {
 		value := tags.word(key)
 		switch {
@@ -106,7 +106,7 @@ func awsSelectors(p part, field string) {
 
 func awsMachine(p part) {
 	awsTags(p, awsMachineTags)
-	p.in("dynamicHostAllocation").awsTagCount("tags", nil, p.in("dynamicHostAllocation").in("tags"), p.in("additionalTags"))
+	p.in("dynamicHostAllocation").tagCount(inAWS, "tags", nil, p.in("dynamicHostAllocation").in("tags"), p.in("additionalTags"))
 	awsInstanceType(p)
 	awsSSHKey(p)
 	awsIAM(p, "iamInstanceProfile", "an instance profile", awsLongestProfile)

@@ -1,10 +1,6 @@
 package refused
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The keys of the tags that the provider adds to its resources. One that ends with / goes on with the name of the cluster.
 const (
@@ -46,6 +42,14 @@ func eksTags(p part) []string {
 	return awsSubnetTagsOf(true, false)
 }
 
+// eksPoolTags returns the keys that the provider adds to a node group of EKS, or to the instances of the group's launch template.
+func eksPoolTags(p part) []string {
+	if p.given("awsLaunchTemplate") {
+		return awsPoolTags
+	}
+	return awsNodeGroupTags
+}
+
 // awsSubnetTags judges the number of tags of the subnets that the provider makes. Such a subnet has its own tags besides all others.
 func awsSubnetTags(p part) {
 	network := p.in("network")
@@ -55,57 +59,18 @@ func awsSubnetTags(p part) {
 	for _, subnet := range network.each("subnets") {
 		if subnet.has("tags") {
 			own := awsSubnetTagsOf(subnet.has("isPublic"), subnet.isEdge())
-			subnet.awsTagCount("tags", own, subnet.in("tags"), p.in("additionalTags"))
+			subnet.tagCount(inAWS, "tags", own, subnet.in("tags"), p.in("additionalTags"))
 		}
 	}
 }
 
-// awsTagCount judges the number of tags of a resource of AWS: those of all the mappings, of which the first one is in field, and those
-// that the provider adds under the keys own. A user's tag with the key of one of those takes its place.
-func (p part) awsTagCount(field string, own []string, tags ...part) {
-	const limit = 50
-	first := len(tags[0].fields)
-	if first == 0 {
-		return
+// instanceTags returns the keys of the tags that the provider adds to what it makes of an object for machines.
+func instanceTags(p part) []string {
+	switch p.object.Kind {
+	case "AWSMachinePool":
+		return awsPoolTags
+	case "AWSManagedMachinePool":
+		return eksPoolTags(p)
 	}
-	keys := map[string]bool{}
-	for _, given := range tags {
-		for key := range given.fields {
-			keys[key] = true
-		}
-	}
-	added := 0
-	for _, key := range own {
-		if !hasAWSTag(keys, key) {
-			added++
-		}
-	}
-	var beside []string
-	if others := len(keys) - first; others > 0 {
-		beside = append(beside, fmt.Sprintf("%d of additionalTags", others))
-	}
-	if added > 0 {
-		beside = append(beside, fmt.Sprintf("%d that the provider adds", added))
-	}
-	switch {
-	case len(keys)+added <= limit:
-	case len(beside) == 0:
-		p.refuse(field, fmt.Sprintf("there are %d tags, and AWS takes %d", first, limit), "remove those that nobody looks for")
-	default:
-		p.refuse(field, fmt.Sprintf("there are %d tags, and AWS takes %d with the %s", first, limit, strings.Join(beside, " and the ")),
-			"remove those that nobody looks for")
-	}
-}
-
-// hasAWSTag tells whether one of the keys is that of the provider's tag own.
-func hasAWSTag(keys map[string]bool, own string) bool {
-	if !strings.HasSuffix(own, "/") {
-		return keys[own]
-	}
-	for key := range keys {
-		if strings.HasPrefix(key, own) {
-			return true
-		}
-	}
-	return false
+	return awsMachineTags
 }

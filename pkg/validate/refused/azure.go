@@ -34,7 +34,7 @@ func azureCluster(p part) {
 		bastion.refuse("enableTunneling", "only a bastion of the sku Standard can tunnel", "set sku to Standard")
 	}
 	azureRegion(p, "location")
-	azureTags(p)
+	azureTags(p, azureClusterTags)
 	azureNetwork(p, p.in("networkSpec"))
 }
 
@@ -160,7 +160,7 @@ func azureBalancer(p part) {
 }
 
 func azureMachine(p part) {
-	azureTags(p)
+	azureTags(p, azureMachineTags)
 	azureVM(p)
 	azureNICs(p)
 	if p.isTemplate() {
@@ -181,7 +181,7 @@ func azureMachine(p part) {
 }
 
 func azureMachinePool(p part) {
-	azureTags(p)
+	azureTags(p, azureMachineTags)
 	vm := p.in("template")
 	azureVM(vm)
 	azureNICs(vm)

@@ -17,8 +17,17 @@ func azureSize(p part, field string) {
 	}
 }
 
-// azureTags judges the tags of all resources that the provider makes.
-func azureTags(p part) { azureTagsIn(p, "additionalTags") }
+// The keys of the tags that the provider adds to what it makes for a cluster, and to a machine.
+var (
+	azureClusterTags = []string{"Name", "sigs.k8s.io_cluster-api-provider-azure_role", "sigs.k8s.io_cluster-api-provider-azure_cluster_"}
+	azureMachineTags = append(slices.Clip(azureClusterTags), "kubernetes.io_cluster_")
+)
+
+// azureTags judges the tags of all resources that the provider makes. own are the keys of the tags that the provider adds.
+func azureTags(p part, own []string) {
+	azureTagsIn(p, "additionalTags")
+	p.tagCount(inAzure, "additionalTags", own, p.in("additionalTags"))
+}
 
 // asoResources judges the objects of Azure Service Operator that a cluster, a control plane or a pool contains.
 func asoResources(p part) {

@@ -165,11 +165,7 @@ func eksAccess(p part) {
 }
 
 func eksPool(p part) {
-	if p.given("awsLaunchTemplate") {
-		awsTags(p, awsPoolTags)
-	} else {
-		awsTags(p, awsNodeGroupTags)
-	}
+	awsTags(p, eksPoolTags(p))
 	awsIAM(p, "roleName", "a role", awsLongestRole)
 	eksLabels(p)
 	p.taintsOnce("taints")

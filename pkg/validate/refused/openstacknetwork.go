@@ -13,7 +13,7 @@ func openstackCluster(p part) {
 		openstackSubnet(subnet)
 	}
 	openstackOwner(p)
-	openstackEndpoint(p)
+	openstackAddresses(p)
 	openstackBalancer(p)
 	openstackGroups(p)
 	bastion := p.in("bastion")
@@ -29,22 +29,31 @@ func openstackOwner(p part) {
 	}
 }
 
-// openstackEndpoint reports a cluster whose API server has no address that the provider finds or makes, and addresses that are none.
-func openstackEndpoint(p part) {
+// openstackAddresses reports addresses of the API server that are none.
+func openstackAddresses(p part) {
 	server := p.in("apiServer") // where these fields are from v1beta2 on
 	p.openstackAddress("apiServerFloatingIP")
 	server.openstackAddress("floatingIP")
-	disabled := p.has("disableAPIServerFloatingIP") || server.fields["enableFloatingIP"] == false
-	balanced := isEnabled(p, "apiServerLoadBalancer") || isEnabled(server, "managedLoadBalancer")
-	if balanced {
+	if openstackBalanced(p) {
 		p.openstackAddress("apiServerFixedIP")
 		server.openstackAddress("fixedIP")
 	}
-	if disabled && !balanced && !p.isTemplate() &&
+}
+
+// openstackEndpoint reports a cluster whose API server is on its machines, and has no address that the provider finds or makes.
+func openstackEndpoint(p part) {
+	server := p.in("apiServer")
+	disabled := p.has("disableAPIServerFloatingIP") || server.fields["enableFloatingIP"] == false
+	if disabled && !openstackBalanced(p) &&
 		!p.given("apiServerFixedIP") && !server.given("fixedIP") && !p.in("controlPlaneEndpoint").has("host") {
 		p.refuse("", "the API server has no address: it has neither a floating IP nor a load balancer",
 			"add apiServerLoadBalancer, or apiServerFixedIP with an address that you move to the control plane's machines yourself")
 	}
+}
+
+// openstackBalanced tells whether the provider makes a load balancer for the API server.
+func openstackBalanced(p part) bool {
+	return isEnabled(p, "apiServerLoadBalancer") || isEnabled(p.in("apiServer"), "managedLoadBalancer")
 }
 
 // isEnabled tells whether p has something in a field that is on unless it says enabled: false.
