@@ -54,9 +54,13 @@ func (s *Shelf) fail(verb string, err error) error {
 	switch {
 	case !ok && diag.Hint(err) == "" && notReached(err): // a web page has its own hint
 		hint = "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"
+	case !ok && diag.Hint(err) == "": // an answer that ends, or stops, in the middle, or that is not what its digest says
+		hint = "run the same command again; if it fails again, find out what the registry, or a proxy before it, does with its answers"
 	case !ok:
 	case isStatus(err, http.StatusNotFound) && len(refused.Errors) == 0:
 		hint = "check the address: no registry answers so"
+	case isStatus(err, http.StatusNotFound):
+		hint = "the registry has lost a part of it, or somebody removes it right now: run the same command again"
 	case isStatus(err, http.StatusUnauthorized, http.StatusForbidden):
 		hint = "log in with docker login or podman login: " + s.repository.RegistryStr()
 	case refused.StatusCode == http.StatusTooManyRequests:
@@ -139,7 +143,7 @@ func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, erro
 	}
 	layers, err := image.Layers()
 	if err == nil && len(layers) != 1 {
-		err = fmt.Errorf("it is not a snapshot: it has %d layers", len(layers))
+		err = diag.Errorf("find out who put it there", "it is not a snapshot: it has %d layers", len(layers))
 	}
 	if err != nil {
 		return nil, s.fail("read "+file+" in", err)
@@ -151,7 +155,7 @@ func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, erro
 	content, err := io.ReadAll(io.LimitReader(reader, most+1))
 	err = errors.Join(err, reader.Close())
 	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("it has more than %d MiB", most>>20)
+		err = diag.Errorf("find out who put it there", "it has more than %d MiB", most>>20)
 	}
 	return content, s.fail("read "+file+" in", err)
 }

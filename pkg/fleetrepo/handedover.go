@@ -73,10 +73,8 @@ func (r *Repo) HandedOverBy(name string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		var record struct {
-			HandedOver []handedOverEntry `yaml:"handedOver"`
-		}
-		if err := yaml.Unmarshal(src, &record); err != nil {
+		record, err := readHandOvers(src)
+		if err != nil {
 			return nil, diag.Wrap("read "+file, err, "correct it in an editor: it says which clusters "+m.Name+" has taken over")
 		}
 		for _, entry := range record.HandedOver {
@@ -86,13 +84,16 @@ func (r *Repo) HandedOverBy(name string) (map[string]string, error) {
 	return owners, nil
 }
 
-// begunEntries returns the hand-overs that a record names as begun, in the order of the record.
-func begunEntries(src []byte) ([]handedOverEntry, error) {
-	var record struct {
-		HandingOver []handedOverEntry `yaml:"handingOver"`
-	}
-	err := yaml.Unmarshal(src, &record)
-	return record.HandingOver, err
+// handOvers is the content of the record.
+type handOvers struct {
+	HandedOver  []handedOverEntry `yaml:"handedOver"`
+	HandingOver []handedOverEntry `yaml:"handingOver"`
+}
+
+// readHandOvers decodes the record, with the entries in its order. An empty src has none.
+func readHandOvers(src []byte) (*handOvers, error) {
+	record := &handOvers{}
+	return record, yaml.Unmarshal(src, record)
 }
 
 // begun reads the hand-overs that a run has begun and no run has ended. A missing record has none.
@@ -105,11 +106,11 @@ func (r *Repo) begun(m *Master, parent *v1alpha1.ManagementCluster) error {
 	if err != nil {
 		return err
 	}
-	entries, err := begunEntries(src)
+	record, err := readHandOvers(src)
 	if err != nil {
 		return diag.Wrap("read "+name, err, "correct it in an editor: it says which clusters "+m.Name+" may have taken over already")
 	}
-	for _, entry := range entries {
+	for _, entry := range record.HandingOver {
 		i := slices.IndexFunc(m.Clusters, func(c ClusterName) bool { return c.String() == entry.Cluster })
 		if i < 0 || slices.Contains(m.Begun, m.Clusters[i]) {
 			continue
@@ -136,13 +137,13 @@ func (r *Repo) BeginHandOver(m *Master, run *HandedOver) (*Edit, error) {
 	if src == nil {
 		src = newRecord(parent.Name, m.Name)
 	}
-	entries, err := begunEntries(src)
+	record, err := readHandOvers(src)
 	if err != nil {
 		return nil, diag.Wrap("change "+yamledit.At(name, err), err, "correct it in an editor, or delete it")
 	}
 	e := &Edit{Summary: "Begin to hand over to " + m.Name, AsWanted: name + " says so"}
 	for _, c := range m.Clusters {
-		if slices.ContainsFunc(entries, func(entry handedOverEntry) bool { return entry.Cluster == c.String() }) {
+		if slices.ContainsFunc(record.HandingOver, func(entry handedOverEntry) bool { return entry.Cluster == c.String() }) {
 			continue
 		}
 		item, err := run.entry(c)
@@ -201,11 +202,11 @@ func (r *Repo) record(e *Edit, c *declared, to *v1alpha1.ManagementCluster, run 
 	if src, err = yamledit.Append(src, 0, yamledit.Path{handedOverList}, item); err != nil {
 		return diag.Wrap("change "+yamledit.At(name, err), err, mend)
 	}
-	entries, err := begunEntries(src)
+	record, err := readHandOvers(src)
 	if err != nil {
 		return diag.Wrap("change "+yamledit.At(name, err), err, mend)
 	}
-	for i, entry := range slices.Backward(entries) {
+	for i, entry := range slices.Backward(record.HandingOver) {
 		if entry.Cluster != cluster.String() {
 			continue
 		}

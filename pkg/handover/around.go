@@ -50,6 +50,8 @@ type Arrival struct {
 	// arrived without their owner references, and whose owners fleetctl cannot find out.
 	Absent  []string `json:"absent"`
 	Unknown []string `json:"unknown"`
+	// Seen is for Check to set: Holders.Seen of the Clusters that have arrived.
+	Seen map[string]string `json:"-"`
 	// Objects are all objects that have arrived.
 	Objects []capi.Portable `json:"-"`
 }
@@ -386,5 +388,6 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 	}
 	next := *r.target.journal
 	next.Moved, next.Clusters, next.Epoch = graph.Counts(), graph.Clusters(), graph.Epoch()
+	next.Owners = arrival.Seen
 	return r.target.put(ctx, &next)
 }

@@ -105,6 +105,9 @@ type Journal struct {
 	There  []string `json:"there,omitempty"`
 	// Pause are the Clusters, NAMESPACE/NAME, that begin paused, because other management clusters manage them.
 	Pause []string `json:"pause,omitempty"`
+	// Owners are the Clusters, NAMESPACE/NAME, that answered when the hand-over began, with the fingerprints of the records
+	// of their owners, "" for none. The hand-over writes over no other record.
+	Owners map[string]string `json:"owners,omitempty"`
 
 	// Standby is set if the role is standby. Activates says that the target is a standby that takes over.
 	Standby   *Standby `json:"standby,omitempty"`

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -38,21 +36,20 @@ var errDamaged = errors.New("its record of its owner is damaged: ConfigMap " + O
 
 // recordOwners writes the new owner into each workload cluster that was handed over. Clusters whose API servers do not
 // answer get no record, because the record at the management cluster is enough. Clusters that began paused keep the
-// record of the management cluster that manages them.
+// record of the management cluster that manages them. So does a cluster that could not be asked before the commit, and
+// that another management cluster has taken over: nobody may decide that but a person.
 func (r *run) recordOwners(ctx context.Context) {
 	r.tell(PhaseReleased, "noting the owner in the workload clusters")
-	taken := slices.DeleteFunc(slices.Clone(r.target.journal.Clusters), r.target.journal.beginsPaused)
-	missed := eachOwner(ctx, taken, func(ctx context.Context, cluster kube.Key) error {
-		kubeconfig, err := r.target.manager.WorkloadKubeconfig(ctx, cluster)
-		if err != nil {
-			return err
-		}
-		return writeOwner(ctx, kubeconfig, r.owner())
-	})
-	if len(missed) > 0 {
-		const most = 5
+	mine := slices.DeleteFunc(slices.Clone(r.target.journal.Clusters), r.target.journal.beginsPaused)
+	silent, taken := r.eachRecord(ctx, mine, r.owner())
+	const most = 5
+	if len(silent) > 0 {
 		r.warn("%s keep no record of their new management cluster, because their API servers do not answer this machine: %s",
-			plain.Count(len(missed), "cluster"), strings.Join(missed[:min(most, len(missed))], ", "))
+			plain.Count(len(silent), "cluster"), strings.Join(silent[:min(most, len(silent))], ", "))
+	}
+	if len(taken) > 0 {
+		r.warn("two management clusters may act on %s: %s. Find out which of the two is to manage them, and run `fleetctl cluster detach` "+
+			"at the other one", plain.Count(len(taken), "cluster"), strings.Join(taken[:min(most, len(taken))], ", "))
 	}
 }
 
@@ -72,7 +69,7 @@ func (r *run) recordOneDetached(ctx context.Context, cluster kube.Key) error {
 	if err != nil {
 		return err
 	}
-	now, err := readOwner(ctx, kubeconfig)
+	now, seen, err := lookAtOwner(ctx, kubeconfig)
 	if err != nil && !errors.Is(err, errDamaged) {
 		return err
 	}
@@ -82,7 +79,8 @@ func (r *run) recordOneDetached(ctx context.Context, cluster kube.Key) error {
 		return nil
 	}
 	j := r.source.journal
-	return writeOwner(ctx, kubeconfig, capi.Owner{Fleet: j.Fleet, Epoch: max(now.Epoch, j.Epoch) + 1})
+	mark := claim{owner: capi.Owner{Fleet: j.Fleet, Epoch: max(now.Epoch, j.Epoch) + 1}, asked: true, seen: seen}
+	return mark.write(ctx, kubeconfig)
 }
 
 // eachOwner calls do for each cluster, NAMESPACE/NAME, side by side, and returns the clusters for which do failed.
@@ -108,19 +106,23 @@ func eachOwner(ctx context.Context, clusters []string, do func(context.Context, 
 // readOwner reads the record of a workload cluster. It returns the zero value if there is none. The error is errDamaged
 // if the record names no owner.
 func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
-	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime, MostBytes: mostOfOwner})
+	owner, _, err := lookAtOwner(ctx, kubeconfig)
+	return owner, err
+}
+
+// lookAtOwner is readOwner, and also returns the fingerprint of the record. It returns the fingerprint of a damaged
+// record, too.
+func lookAtOwner(ctx context.Context, kubeconfig []byte) (owner capi.Owner, seen string, err error) {
+	workload, err := ownerClient(kubeconfig)
 	if err != nil {
-		return capi.Owner{}, err
+		return capi.Owner{}, "", err
 	}
-	record := &corev1.ConfigMap{}
-	err = client.Get(ctx, OwnerKey, record)
-	if kube.IsAbsent(err) {
-		return capi.Owner{}, nil
+	record, err := ownerRecord(ctx, workload)
+	if err != nil || record == nil {
+		return capi.Owner{}, "", err
 	}
-	if err != nil {
-		return capi.Owner{}, err
-	}
-	return ownerOf(record)
+	owner, err = ownerOf(record)
+	return owner, fingerprint(record), err
 }
 
 // ownerOf decodes a record. No record of fleetctl is without an epoch.
@@ -129,48 +131,29 @@ func ownerOf(record *corev1.ConfigMap) (capi.Owner, error) {
 	var has struct {
 		Epoch *int64 `json:"epoch"`
 	}
-	content := []byte(record.Data["owner"])
+	content := []byte(record.Data[ownerField])
 	if errors.Join(json.Unmarshal(content, &owner), json.Unmarshal(content, &has)) != nil || has.Epoch == nil || owner.Epoch < 0 {
 		return capi.Owner{}, errDamaged
 	}
 	return owner, nil
 }
 
-// writeOwner writes the record, unless it names a later owner.
-func writeOwner(ctx context.Context, kubeconfig []byte, owner capi.Owner) error {
-	client, err := kube.New(kubeconfig, kube.Options{Timeout: ownerTime, MostBytes: mostOfOwner})
-	if err != nil {
-		return err
-	}
-	record := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: OwnerKey.Namespace, Name: OwnerKey.Name, Labels: map[string]string{"app.kubernetes.io/managed-by": "fleetctl"},
-		},
-		Data: map[string]string{"owner": owner.String()},
-	}
-	err = client.Create(ctx, record)
-	if !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	there := &corev1.ConfigMap{}
-	if err := client.Get(ctx, OwnerKey, there); err != nil {
-		return err
-	}
-	if last, err := ownerOf(there); err == nil && last.Epoch > owner.Epoch {
-		return nil
-	}
-	there.Data = record.Data
-	return client.Update(ctx, there)
+// Holders says who manages the Clusters of a snapshot, by NAMESPACE/NAME. Every administrator of a Cluster can write its
+// record.
+type Holders struct {
+	// Others are the Clusters that another management cluster has taken over since the snapshot was taken, and those whose
+	// record is damaged, so that nobody can tell: with a sentence about the owner. If they were restored, two management
+	// clusters could manage them.
+	Others map[string]string
+	// Silent are the Clusters that could not be asked.
+	Silent []string
+	// Seen are the fingerprints of the records of all Clusters that answered, for RestoreOptions.Owners.
+	Seen map[string]string
 }
 
-// Elsewhere asks the API servers of a snapshot's Clusters who manages them. It returns the Clusters that a management
-// cluster other than managementCluster of the fleet has taken over since the snapshot was taken, and those whose record
-// is damaged, so that nobody can tell: by NAMESPACE/NAME, with a sentence about the owner. If they were restored, two
-// management clusters could manage them. silent are the Clusters that could not be asked. Clusters without a kubeconfig
-// are not asked: they have no API server yet. Every administrator of a Cluster can write its record.
-func Elsewhere(
-	ctx context.Context, objects []capi.Portable, fleet, managementCluster string,
-) (others map[string]string, silent []string) {
+// Elsewhere asks the API servers of a snapshot's Clusters who manages them. managementCluster of the fleet is the one of
+// the snapshot. Clusters without a kubeconfig are not asked: they have no API server yet.
+func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) *Holders {
 	kubeconfigs, epochs := inSnapshot(objects)
 	var asked []string
 	for cluster := range epochs {
@@ -178,9 +161,9 @@ func Elsewhere(
 			asked = append(asked, cluster)
 		}
 	}
-	others = map[string]string{}
+	h := &Holders{Others: map[string]string{}, Seen: map[string]string{}}
 	var mu sync.Mutex
-	silent = eachOwner(ctx, asked, func(ctx context.Context, cluster kube.Key) error {
+	h.Silent = eachOwner(ctx, asked, func(ctx context.Context, cluster kube.Key) error {
 		name := cluster.String()
 		reach, err := kube.ReachOf(kubeconfigs[name])
 		if err != nil {
@@ -189,37 +172,30 @@ func Elsewhere(
 		if runs := reach.Text(); runs != "" {
 			return errors.New("its kubeconfig is not used: " + runs)
 		}
-		owner, err := readOwner(ctx, kubeconfigs[name])
+		owner, seen, err := lookAtOwner(ctx, kubeconfigs[name])
 		if err != nil && !errors.Is(err, errDamaged) {
 			return err
 		}
-		says := elsewhere(owner, epochs[name], fleet, managementCluster)
+		mu.Lock()
+		defer mu.Unlock()
+		h.Seen[name] = seen
 		if err != nil {
-			says = "cannot tell its owner, because " + err.Error()
-		}
-		if says != "" {
-			mu.Lock()
-			defer mu.Unlock()
-			others[name] = says
+			h.Others[name] = heldBy(owner, err, fleet)
+		} else if says := elsewhere(owner, epochs[name], fleet, managementCluster); says != "" {
+			h.Others[name] = says
 		}
 		return nil
 	})
-	return others, silent
+	return h
 }
 
 // elsewhere says who has taken a Cluster over since it had this epoch; "" if nobody but managementCluster has. Another
 // fleet may have: a management cluster with a fleet repo of its own.
 func elsewhere(owner capi.Owner, epoch int64, fleet, managementCluster string) string {
-	same := owner.Fleet == fleet
-	switch {
-	case owner.Epoch <= epoch, same && owner.ManagementCluster == managementCluster:
+	if owner.Epoch <= epoch || owner.Fleet == fleet && owner.ManagementCluster == managementCluster {
 		return ""
-	case owner.ManagementCluster == "":
-		return "was detached"
-	case !same:
-		return fmt.Sprintf("is managed by %s of another fleet (%.8s)", owner.ManagementCluster, owner.Fleet)
 	}
-	return "is managed by " + owner.ManagementCluster
+	return heldBy(owner, nil, fleet)
 }
 
 // inSnapshot returns the kubeconfigs of a snapshot's Clusters, and how many times each Cluster had changed hands, by

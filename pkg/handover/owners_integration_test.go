@@ -5,6 +5,7 @@ package handover
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -30,13 +33,17 @@ func TestOwnerRecord(t *testing.T) {
 	}
 	write := func(o capi.Owner) {
 		t.Helper()
-		if err := writeOwner(ctx, kubeconfig, o); err != nil {
+		if err := (claim{owner: o}).write(ctx, kubeconfig); err != nil {
 			t.Fatal(err)
 		}
 	}
 	second := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 2}
 	write(second)
-	write(capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 1})
+	var taken *takenError
+	early := claim{owner: capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 1}}
+	if err := early.write(ctx, kubeconfig); !errors.As(err, &taken) || taken.says != "is managed by second" {
+		t.Errorf("an earlier owner after a later one: %v", err)
+	}
 	if owner, err := readOwner(ctx, kubeconfig); err != nil || owner != second {
 		t.Errorf("an earlier owner wrote over a later one: %+v, %v", owner, err)
 	}
@@ -62,19 +69,21 @@ func TestOwnerRecord(t *testing.T) {
 		{cluster, "g", "first", map[string]string{"shop/shop": "is managed by second of another fleet (f)"}},
 	} {
 		snapshot := []capi.Portable{test.cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}
-		got, silent := Elsewhere(ctx, snapshot, test.fleet, test.of)
-		if !maps.Equal(got, test.want) || !slices.Equal(silent, []string{"dark/dark"}) {
-			t.Errorf("a snapshot of %s of fleet %s: %v, want %v; silent %v", test.of, test.fleet, got, test.want, silent)
+		got := Elsewhere(ctx, snapshot, test.fleet, test.of)
+		if !maps.Equal(got.Others, test.want) || !slices.Equal(got.Silent, []string{"dark/dark"}) {
+			t.Errorf("a snapshot of %s of fleet %s: %+v, want %v", test.of, test.fleet, got, test.want)
 		}
 	}
 	write(capi.Owner{Fleet: "f", Epoch: 3})
-	if got, _ := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second"); got["shop/shop"] != "was detached" {
-		t.Errorf("after a detachment: %v", got)
+	got := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second")
+	if got.Others["shop/shop"] != "was detached" {
+		t.Errorf("after a detachment: %+v", got)
 	}
 	hostile := strings.Replace(string(kubeconfig), "users:",
 		"users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
-	if got, _ := Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first"); len(got) > 0 {
-		t.Errorf("a kubeconfig that runs commands was used: %v", got)
+	got = Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first")
+	if len(got.Others) > 0 || len(got.Seen) > 0 {
+		t.Errorf("a kubeconfig that runs commands was used: %+v", got)
 	}
 }
 
@@ -83,7 +92,7 @@ func TestOwnerRecord(t *testing.T) {
 func TestOwnerRecordOfAnothersCluster(t *testing.T) {
 	client, kubeconfig := kubetest.Start(t)
 	ctx := t.Context()
-	kubetest.ClusterAPI(t, client, "clusters")
+	kubetest.ClusterAPI(t, client, "clusters", "machines", "machinedeployments")
 	meta := metav1.ObjectMeta{Namespace: "shop", Name: "shop-kubeconfig"}
 	if err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
 		t.Fatal(err)
@@ -105,7 +114,7 @@ func TestOwnerRecordOfAnothersCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 2}
-	if err := writeOwner(ctx, kubeconfig, theirs); err != nil {
+	if err := (claim{owner: theirs}).write(ctx, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	is := func(story string, want capi.Owner) {
@@ -137,7 +146,24 @@ func TestOwnerRecordOfAnothersCluster(t *testing.T) {
 		}
 	}
 	refused("another one's", "cluster shop/shop is managed by second, as its own record says: what first has is a leftover copy")
-	r.source, r.target = here, nil
+	r.source, r.target = here, &side{party: Party{Name: "third", UID: "u3"}}
+	seen, others, err := r.askOwners(ctx, []string{"shop/shop"})
+	if err != nil || !slices.Equal(others, []string{"shop/shop"}) || seen["shop/shop"] == "" {
+		t.Errorf("a pivot of the paused copy: %v, %v, %v; want it to leave the record of its owner", seen, others, err)
+	}
+	pause := func(paused bool) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"spec":{"paused":%t}}`, paused)
+		if err := client.WithWatch.Patch(ctx, object, runtimeclient.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause(false)
+	if _, _, err = r.askOwners(ctx, []string{"shop/shop"}); err == nil || !strings.Contains(err.Error(), "shop/shop is managed by second") {
+		t.Errorf("a pivot of a copy that its controllers act on: %v", err)
+	}
+	pause(true)
+	r.target = nil
 	r.recordDetached(ctx)
 	is("the copy is detached", theirs)
 

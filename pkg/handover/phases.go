@@ -81,13 +81,17 @@ func (r *run) check(ctx context.Context) error {
 }
 
 // commit hands the work over. Before that, it notes in the source's journal that the commit may happen. Until this note,
-// an abort does not have to ask the target.
+// an abort does not have to ask the target. The records of the workload clusters come next, because another hand-over of
+// the same work may have been faster.
 func (r *run) commit(ctx context.Context) error {
 	if err := r.mark(ctx, PhaseVerified); err != nil {
 		return err
 	}
 	next := *r.target.journal
 	next.Phase, next.Owner, next.Epoch = PhaseCommitted, r.target.party, next.Epoch+1
+	if err := r.claimOwners(ctx, next.owner()); err != nil {
+		return err
+	}
 	if err := r.target.put(ctx, &next); err != nil {
 		return err
 	}

@@ -188,6 +188,9 @@ func (r *run) beginNew(ctx context.Context) error {
 	j := r.newJournal(RoleSource, plan.graph)
 	j.Source, j.Target, j.Owner, j.Hold = r.source.party, r.target.party, r.source.party, plan.state.Hold
 	j.Epoch, j.Available, j.Select = plan.state.Epoch, plan.state.Available, r.selection()
+	if j.Owners, j.Pause, err = r.askOwners(ctx, j.Clusters); err != nil {
+		return err
+	}
 	j.over(r.source.journal)
 	if err := r.source.put(ctx, j); err != nil {
 		return err

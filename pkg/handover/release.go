@@ -71,7 +71,7 @@ func (r *run) noteReleased(ctx context.Context) error {
 			continue
 		}
 		next := *s.journal
-		next.Phase, next.Before = PhaseReleased, nil
+		next.Phase, next.Before, next.Owners = PhaseReleased, nil, nil
 		if err := s.put(ctx, &next); err != nil {
 			return err
 		}
@@ -80,8 +80,9 @@ func (r *run) noteReleased(ctx context.Context) error {
 }
 
 // owner returns the new owner of the Clusters, as their annotations name it from now on.
-func (r *run) owner() capi.Owner {
-	j := r.target.journal
+func (r *run) owner() capi.Owner { return r.target.journal.owner() }
+
+func (j *Journal) owner() capi.Owner {
 	return capi.Owner{Fleet: j.Fleet, ManagementCluster: j.Owner.Name, UID: j.Owner.UID, Epoch: j.Epoch}
 }
 
@@ -322,6 +323,7 @@ func (r *run) abortTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.takeBackClaims(ctx) // while the copies still have the kubeconfigs of their clusters
 	if len(copies) > 0 {
 		if err := r.target.manager.Remove(ctx, copies, r.count(PhaseAborting, "removing the copies from "+r.target.Name)); err != nil {
 			return err

@@ -30,6 +30,8 @@ type RestoreOptions struct {
 	// Pause are the Clusters that are paused in Objects, because other management clusters manage them. The journal keeps
 	// them for later runs.
 	Pause []string
+	// Owners are Holders.Seen of the snapshot's Clusters, of when the caller last found that nobody else manages them.
+	Owners map[string]string
 	// Attach, Check, Drain and Progress are as in Options.
 	Attach   func(ctx context.Context, target *kube.Client, detail func(string)) error
 	Check    func(ctx context.Context, target *kube.Client) error
@@ -191,7 +193,7 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	}
 	j := r.newJournal(RoleTarget, graph)
 	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, len(clusters) > 0
-	j.Epoch, j.Available, j.Snapshot, j.Pause = o.Epoch, o.Available, o.Snapshot, o.Pause
+	j.Epoch, j.Available, j.Snapshot, j.Pause, j.Owners = o.Epoch, o.Available, o.Snapshot, o.Pause, o.Owners
 	j.over(r.target.journal)
 	if err := r.target.put(ctx, j); err != nil {
 		return err

@@ -222,16 +222,17 @@ func (a *around) look(ctx context.Context, arrival *handover.Arrival) ([]error, 
 		return nil, err
 	}
 	// A cluster that answered the first time, and does not answer now, still belongs to the other management cluster.
-	others, silent, err := otherOwners(ctx, a.session, heldClusters{
+	holders, err := otherOwners(ctx, a.session, heldClusters{
 		names: arrival.Clusters, objects: arrival.Objects, fleet: a.session.Identity(), managementCluster: a.session.Mgmt.Name,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(silent) > 0 {
-		a.warn(aboutSilent(silent))
+	if len(holders.Silent) > 0 {
+		a.warn(aboutSilent(holders.Silent))
 	}
-	maps.Copy(a.paused, others)
+	maps.Copy(a.paused, holders.Others)
+	arrival.Seen = holders.Seen
 	return a.refusals(arrival, restores, absent(arrival, declared, problems)), nil
 }
 

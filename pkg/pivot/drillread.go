@@ -48,18 +48,18 @@ func (d *drill) read(ctx context.Context) error {
 
 // readOwners finds out whether other management clusters manage clusters of the snapshot now.
 func (d *drill) readOwners(ctx context.Context) error {
-	others, silent, err := otherOwners(ctx, d.session, heldClusters{
+	holders, err := otherOwners(ctx, d.session, heldClusters{
 		names: d.snap.Clusters, objects: d.snap.Objects, fleet: d.snap.Fleet, managementCluster: d.snap.ManagementCluster,
 	})
 	if err != nil {
 		return err
 	}
-	if len(others) > 0 {
-		d.find(diag.SeverityError, "other management clusters have taken over clusters of the snapshot: "+saysOf(others),
+	if len(holders.Others) > 0 {
+		d.find(diag.SeverityError, "other management clusters have taken over clusters of the snapshot: "+saysOf(holders.Others),
 			"take a new snapshot: `fleetctl backup`")
 	}
-	if len(silent) > 0 {
-		d.find(diag.SeverityWarning, aboutSilent(silent), "")
+	if len(holders.Silent) > 0 {
+		d.find(diag.SeverityWarning, aboutSilent(holders.Silent), "")
 	}
 	return nil
 }

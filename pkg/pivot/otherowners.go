@@ -26,16 +26,17 @@ type heldClusters struct {
 }
 
 // otherOwners finds the clusters that another management cluster manages now, with a sentence about each. The clusters themselves know, and
-// the fleet repo, also of a cluster that does not answer: a transfer moves the cluster's folder there. silent are the clusters that do not
+// the fleet repo, also of a cluster that does not answer: a transfer moves the cluster's folder there. Silent are the clusters that do not
 // answer, of which only the fleet repo knows.
-func otherOwners(ctx context.Context, s *session.Session, h heldClusters) (others map[string]string, silent []string, err error) {
-	others, silent = handover.Elsewhere(ctx, h.objects, h.fleet, h.managementCluster)
+func otherOwners(ctx context.Context, s *session.Session, h heldClusters) (*handover.Holders, error) {
+	holders := handover.Elsewhere(ctx, h.objects, h.fleet, h.managementCluster)
 	if len(h.names) == 0 {
-		return others, silent, ctx.Err()
+		return holders, ctx.Err()
 	}
+	others := holders.Others
 	declared, err := declaredElsewhere(ctx, s)
 	if err != nil {
-		return nil, nil, diag.Wrap("look in the fleet repo which management clusters the clusters belong to", err, diag.Hint(err))
+		return nil, diag.Wrap("look in the fleet repo which management clusters the clusters belong to", err, diag.Hint(err))
 	}
 	for _, full := range h.names {
 		_, name, _ := strings.Cut(full, "/")
@@ -43,8 +44,8 @@ func otherOwners(ctx context.Context, s *session.Session, h heldClusters) (other
 			others[full] = "belongs to " + owner + " in the fleet repo"
 		}
 	}
-	silent = slices.DeleteFunc(silent, func(full string) bool { return others[full] != "" })
-	return others, silent, ctx.Err()
+	holders.Silent = slices.DeleteFunc(holders.Silent, func(full string) bool { return others[full] != "" })
+	return holders, ctx.Err()
 }
 
 // declaredElsewhere returns the owners of the clusters that belong to other management clusters than the session's in the fleet repo, by

@@ -89,6 +89,8 @@ type Restoration struct {
 	pauseElsewhere bool
 	// paused are the Clusters that are restored as paused.
 	paused []string
+	// seen are the fingerprints of the clusters' records of their owners; see handover.Holders.
+	seen map[string]string
 
 	report *steps.Value[*handover.Report]
 }
@@ -191,7 +193,7 @@ func (r *Restoration) options(
 	detail func(string),
 ) handover.RestoreOptions {
 	o := restoreOptions(r.Snap, r.session.Side(client), func(progress handover.Progress) { detail(progress.String()) })
-	o.Attach, o.Pause = attach, r.paused
+	o.Attach, o.Pause, o.Owners = attach, r.paused, r.seen
 	return o
 }
 

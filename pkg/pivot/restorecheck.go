@@ -152,15 +152,20 @@ func (r *Restoration) checkOwners(ctx context.Context) error {
 	return r.pause(slices.Sorted(maps.Keys(others)))
 }
 
-// otherOwners is otherOwners of the clusters of the snapshot. It warns of those that could not be asked.
+// otherOwners is otherOwners of the clusters of the snapshot. It warns of those that could not be asked, and keeps what the others said:
+// the restore writes over nothing that was written since.
 func (r *Restoration) otherOwners(ctx context.Context) (map[string]string, error) {
-	others, silent, err := otherOwners(ctx, r.session, heldClusters{
+	holders, err := otherOwners(ctx, r.session, heldClusters{
 		names: r.Snap.Clusters, objects: r.Snap.Objects, fleet: r.Snap.Fleet, managementCluster: r.Snap.ManagementCluster,
 	})
-	if err == nil && len(silent) > 0 {
-		r.session.Deps.Report.Warn(aboutSilent(silent))
+	if err != nil {
+		return nil, err
 	}
-	return others, err
+	if len(holders.Silent) > 0 {
+		r.session.Deps.Report.Warn(aboutSilent(holders.Silent))
+	}
+	r.seen = holders.Seen
+	return holders.Others, nil
 }
 
 // pause makes the restore create these Clusters paused.

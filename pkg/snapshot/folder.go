@@ -61,19 +61,21 @@ func (f *Folder) Save(_ context.Context, id string, sealed []byte) error {
 	if err := atomicfile.MkdirAll(f.dir(), 0o700); err != nil {
 		return diag.Wrap("keep the snapshot "+id, err, hint)
 	}
+	if _, err := f.entries(); err != nil {
+		return diag.Wrap("keep the snapshot "+id, err, diag.Hint(err))
+	}
 	_ = atomicfile.Sweep(f.dir()) // the remains of a run that was killed, which are no reason to take no snapshot
 	return diag.Wrap("keep the snapshot "+id, atomicfile.Write(filepath.Join(f.dir(), id+ending), sealed, 0o600), hint)
 }
 
 // List implements Place.
 func (f *Folder) List(context.Context) ([]string, error) {
-	entries, err := os.ReadDir(f.dir())
+	entries, err := f.entries()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, diag.Wrap("look for snapshots in "+f.root, err,
-			"look whether this is the right folder, whether it is mounted, and whether you can read it")
+		return nil, err
 	}
 	var ids []string
 	for _, e := range entries {
@@ -83,6 +85,21 @@ func (f *Folder) List(context.Context) ([]string, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+// entries lists the folder of the management cluster. It follows no link out of the place, as Load does not: what is kept behind one could
+// not be read again.
+func (f *Folder) entries() ([]fs.DirEntry, error) {
+	entries, err := within.ReadDir(f.root, f.cluster)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return entries, err
+	}
+	hint := "look whether this is the right folder, whether it is mounted, and whether you can read it"
+	if target, linkErr := os.Readlink(f.dir()); linkErr == nil {
+		hint = fmt.Sprintf("%s is a link to %.200q, and no link out of the place is followed: make it a folder, or name the place of a folder "+
+			"that is called %s", f.dir(), target, f.cluster)
+	}
+	return nil, diag.Wrap("look for snapshots in "+f.root, err, hint)
 }
 
 // Load implements Place.
@@ -97,6 +114,12 @@ func (f *Folder) Load(_ context.Context, id string) ([]byte, error) {
 func (f *Folder) Remove(_ context.Context, id string) error {
 	if !ValidID(id) {
 		return fmt.Errorf("%.80q is no name of a snapshot", id)
+	}
+	if _, err := f.entries(); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	}
 	err := os.Remove(filepath.Join(f.dir(), id+ending))
 	if errors.Is(err, fs.ErrNotExist) {

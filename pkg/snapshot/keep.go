@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,10 +59,19 @@ func Find(ctx context.Context, place Place, id string, keys secret.Keys) (*Snaps
 	}
 	sealed, err := place.Load(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Wrap("find the snapshot "+id, absent{place.String() + " does not have it"}, "there are: "+strings.Join(ids, ", "))
+		hint := "there are: " + strings.Join(ids, ", ")
+		if slices.Contains(ids, id) {
+			hint = "somebody may have removed it just now: run the same command again. If that says the same, the place has lost it" +
+				older(place, id, ids)
+		}
+		return nil, diag.Wrap("find the snapshot "+id, absent{place.String() + " does not have it"}, hint)
 	}
 	if err != nil {
-		return nil, diag.Wrap("read the snapshot "+id+" in "+place.String(), err, "")
+		hint := cmp.Or(diag.Hint(err), "run the same command again")
+		if before := older(place, id, ids); before != "" {
+			hint += ". Do without it only if it is lost for good" + before
+		}
+		return nil, diag.Wrap("read the snapshot "+id+" in "+place.String(), err, hint)
 	}
 	s, err := Open(sealed, keys)
 	if err == nil && s.ID != id {
@@ -84,14 +94,21 @@ func IsUnreadable(err error) bool {
 	return is
 }
 
-// openHint returns the hint of err, the reason why the snapshot id cannot be opened. While a damaged snapshot is there, no earlier one can
-// be restored, because the damaged one may be a note that another management cluster has the work. Only the user can know that it is not.
+// openHint returns the hint of err, the reason why the snapshot id cannot be opened.
 func openHint(err error, place Place, id string, ids []string) string {
-	hint := diag.Hint(err)
-	i := slices.Index(ids, id)
-	if errors.Is(err, secret.ErrNoKey) || i < 1 {
-		return hint
+	if errors.Is(err, secret.ErrNoKey) {
+		return diag.Hint(err)
 	}
-	return fmt.Sprintf("%s. It may say that another management cluster has the work. If you know that none has it, move %s out of %s: "+
-		"the snapshot before it is %s", hint, id, place, ids[i-1])
+	return diag.Hint(err) + older(place, id, ids)
+}
+
+// older says what to do about a snapshot that is lost. While it is listed, no earlier one can be restored, because it may be a note that
+// another management cluster has the work. Only the user can know that it is not. older is "" if there is no earlier snapshot.
+func older(place Place, id string, ids []string) string {
+	i := slices.Index(ids, id)
+	if i < 1 {
+		return ""
+	}
+	return fmt.Sprintf(". It may say that another management cluster has the work. If you know that none has it, move %s out of %s: "+
+		"the snapshot before it is %s", id, place, ids[i-1])
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -208,6 +209,93 @@ func TestNoSuchSnapshot(t *testing.T) {
 	_, err = Find(t.Context(), place, "20260101T000000Z-aaaaaa", keys)
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "does not have it") || !strings.Contains(diag.Hint(err), there.ID) {
 		t.Errorf("%v (%s)", err, diag.Hint(err))
+	}
+}
+
+// lossy is a place that lists snapshots which it then does not give.
+type lossy struct {
+	*Folder
+	err error
+}
+
+func (l lossy) Load(context.Context, string) ([]byte, error) { return nil, l.err }
+
+// A snapshot that is listed, and that the place does not give, keeps the earlier ones from being restored, too. The hint says what to do.
+func TestListedButNotThere(t *testing.T) {
+	keys, ctx := newKeys(t), t.Context()
+	folder, err := NewFolder(t.TempDir(), "mgmt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	only, last := taken(begin), taken(begin.Add(time.Hour))
+	for _, s := range []*Snapshot{only, last} {
+		if err := Put(ctx, folder, s, keys); err != nil {
+			t.Fatal(err)
+		}
+		for _, why := range []error{fs.ErrNotExist, errors.New("the answer is cut off"), diag.Wrap("", errors.New("no"), "log in")} {
+			_, err := Find(ctx, lossy{folder, why}, "", keys)
+			hint := diag.Hint(err)
+			again := strings.Contains(hint, "run the same command again") || strings.Contains(hint, "log in")
+			if err == nil || !strings.Contains(err.Error(), s.ID) || !again {
+				t.Errorf("%v: %v (%s)", why, err, hint)
+			}
+			before := strings.Contains(hint, "the snapshot before it is "+only.ID)
+			if before != (s == last) || strings.Contains(hint, "there are:") {
+				t.Errorf("%v, with %s the newest: the hint is %q", why, s.ID, hint)
+			}
+		}
+	}
+}
+
+// A place whose folder of the management cluster is a link out of it keeps nothing: what is behind the link could not be read again. A
+// place that is a link itself, and a link that stays in the place, are no reason to refuse.
+func TestFolderBehindALink(t *testing.T) {
+	keys, ctx := newKeys(t), t.Context()
+	root, other := t.TempDir(), t.TempDir()
+	link := func(to, name string) {
+		t.Helper()
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := func(root, cluster string) *Folder {
+		t.Helper()
+		f, err := NewFolder(root, cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	id := NewID(time.Now())
+	stranger := filepath.Join(other, id+ending)
+	if err := os.WriteFile(stranger, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link(other, filepath.Join(root, "mgmt"))
+	out := place(root, "mgmt")
+	_, listErr := out.List(ctx)
+	for verb, err := range map[string]error{"keep": Put(ctx, out, taken(time.Now()), keys), "list": listErr, "remove": out.Remove(ctx, id)} {
+		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(diag.Hint(err), "is a link to") {
+			t.Errorf("%s behind a link: %v (%s)", verb, err, diag.Hint(err))
+		}
+	}
+	if entries, err := os.ReadDir(other); err != nil || len(entries) != 1 {
+		t.Errorf("behind the link is %v, %v", entries, err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "real"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link("real", filepath.Join(root, "inside"))
+	whole := filepath.Join(t.TempDir(), "place")
+	link(root, whole)
+	for _, f := range []*Folder{place(root, "inside"), place(whole, "new")} {
+		if err := Put(ctx, f, taken(time.Now()), keys); err != nil {
+			t.Errorf("%s: %v", f.dir(), err)
+		}
+		if _, err := Find(ctx, f, "", keys); err != nil {
+			t.Errorf("%s: %v", f.dir(), err)
+		}
 	}
 }
 
