@@ -18,6 +18,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/roots"
@@ -26,8 +27,11 @@ import (
 
 // Clusters lists the workload clusters that a fleet repo with a fleet.yaml declares. Of a cluster of manifests it tells the name, the
 // namespace, the management cluster and the place, and nothing else. It renders the repo only if HasManifests. Unreadable files, and what
-// cannot be rendered, come back as findings.
+// cannot be rendered, come back as findings. A sparse checkout that lacks files of the fleet is an error.
 func Clusters(ctx context.Context, repo *fleetrepo.Repo) ([]fleetrepo.Cluster, diag.Findings, error) {
+	if err := gitrepo.CheckSparse(ctx, repo.Dir, fleetrepo.Matters(repo.Dir)); err != nil {
+		return nil, nil, err
+	}
 	all, findings, err := repo.Clusters()
 	if err != nil || !HasManifests(repo) {
 		return all, findings, err

@@ -11,13 +11,18 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/census"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/roots"
 )
 
 // Clusters lists the workload clusters of a fleet repo. It reads the clusters of the layout from their files. It renders the repo only if
-// it finds Cluster API's own objects elsewhere. Unreadable files come back as findings.
+// it finds Cluster API's own objects elsewhere. Unreadable files come back as findings. A sparse checkout that lacks files of the fleet is
+// an error.
 func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fleetrepo.Cluster, diag.Findings, error) {
+	if err := gitrepo.CheckSparse(ctx, repo.Dir, fleetrepo.Matters(repo.Dir)); err != nil {
+		return nil, nil, err
+	}
 	all, findings, err := repo.Clusters()
 	if err != nil {
 		return nil, nil, err
