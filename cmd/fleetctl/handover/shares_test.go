@@ -38,7 +38,8 @@ func TestTransferOfWhatIsShared(t *testing.T) {
 	ctx := t.Context()
 	w := newWorld(t, sharing(t))
 	shared := []id{
-		{"addons.cluster.x-k8s.io", "ClusterResourceSet", "team-a", "cni"}, {"", "ConfigMap", "team-a", "cni"},
+		{"addons.cluster.x-k8s.io", "ClusterResourceSet", "team-a", "cni"},
+		{"", "ConfigMap", "team-a", "cni"},
 		{"infrastructure.cluster.x-k8s.io", "DockerMachineTemplate", "team-a", "shared"},
 		{"cluster.x-k8s.io", "ClusterClass", "team-b", "quick"},
 		{"infrastructure.cluster.x-k8s.io", "DockerClusterTemplate", "team-b", "quick"},
