@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // goneTimeout bounds the deletion of one resource.
@@ -37,7 +38,7 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	defer cancel()
 	client, logout, err := a.open(ctx, goneTimeout)
 	if err != nil {
-		return a.short(err)
+		return diag.Wrap("", a.short(err), a.hint(err))
 	}
 	defer logout()
 	switch resource.Kind {
@@ -51,7 +52,11 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	if err == nil || isGone(err) {
 		return nil
 	}
-	return a.short(err)
+	hint := a.hint(err)
+	if fault.Is(err, &types.NoPermission{}) {
+		hint = "give the user this privilege on it, as the user of the provider has"
+	}
+	return diag.Wrap("", a.short(err), hint)
 }
 
 func (a *Account) deleteModule(ctx context.Context, client *vim25.Client, id string) error {

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vmware/govmomi/fault"
@@ -60,8 +62,33 @@ func (a *Account) hint(err error) string {
 	case a.thumbprint != "" && strings.Contains(err.Error(), "thumbprint does not match"):
 		return "find out whether somebody has renewed its certificate: " + a.fingerprintCommand() + "; then set the new fingerprint in " +
 			ThumbprintVariable + ", and as `thumbprint` of the clusters"
+	case fault.Is(err, &types.NotAuthenticated{}), rest.IsStatusError(err, http.StatusUnauthorized):
+		return "run the same command again: the vCenter has ended the session"
+	}
+	return a.hintOfConnection(err)
+}
+
+// hintOfConnection returns what to do about an answer that no vCenter gave, or that did not come, or "".
+func (a *Account) hintOfConnection(err error) string {
+	if isDown(err) {
+		return "run the same command again in some minutes; https://" + net.JoinHostPort(a.url.Hostname(), "5480") +
+			" shows whether the services of the vCenter run"
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return "check that " + ServerVariable + " is right, and that this machine reaches it: VPN, HTTPS_PROXY, NO_PROXY"
 	}
 	return ""
+}
+
+// isDown tells whether the vCenter, or what is before it, answers that the API does not run. govmomi keeps the status in the text.
+func isDown(err error) bool {
+	text := err.Error()
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		text = sent.Err.Error()
+	}
+	return slices.ContainsFunc([]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, func(code int) bool {
+		return rest.IsStatusError(err, code) || text == strconv.Itoa(code)+" "+http.StatusText(code)
+	})
 }
 
 // fingerprintCommand returns a command that prints the fingerprint of the vCenter's certificate.

@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // behind returns an account at a proxy that passes every request on to a vCenter, except requests with the text in their body or path.
@@ -102,6 +103,75 @@ func TestHostileFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A vCenter that does not answer as it should is a problem with the way on, and not an empty list.
+func TestProblemsHaveHints(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no healthy upstream", code) }
+	}
+	for name, c := range map[string]struct {
+		text   string
+		answer http.HandlerFunc
+		hint   string
+	}{
+		"its services start":             {"<RetrieveServiceContent", status(http.StatusServiceUnavailable), "5480 shows whether the services"},
+		"its lists are not there":        {"RetrievePropertiesEx", status(http.StatusBadGateway), "5480 shows whether the services"},
+		"its modules do not run":         {"com/vmware/cis/session", status(http.StatusServiceUnavailable), "5480 shows whether the services"},
+		"somebody has ended the session": {"RetrievePropertiesEx", notAuthenticated, "run the same command again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := behind(t, c.text, c.answer).Find(t.Context(), fleet, nil)
+			if len(found.Problems) == 0 || !strings.Contains(found.Problems[0].Hint, c.hint) {
+				t.Errorf("problems: %.600v", found.Problems)
+			}
+		})
+	}
+}
+
+// So is a deletion that stops there.
+func TestDeletionHasHints(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		hint   string
+	}{
+		"its services start": {
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, "5480 shows whether the services",
+		},
+		"the session has ended": {notAuthenticated, "run the same command again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := behind(t, "RetrievePropertiesEx", c.answer)
+			a.refs = map[[2]string]types.ManagedObjectReference{{kindMachine, "/DC0/vm/one"}: {Type: "VirtualMachine", Value: "vm-1"}}
+			err := a.Delete(t.Context(), cloud.Resource{Kind: kindMachine, ID: "/DC0/vm/one"})
+			if err == nil || !strings.Contains(diag.Hint(err), c.hint) {
+				t.Errorf("%v, hint %q", err, diag.Hint(err))
+			}
+		})
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	gone := httptest.NewTLSServer(nil)
+	gone.Close()
+	a, err := New(strings.TrimPrefix(gone.URL, "https://"), "user", password, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := a.Find(t.Context(), fleet, nil)
+	if len(found.Problems) == 0 || !strings.Contains(found.Problems[0].Hint, ServerVariable) {
+		t.Errorf("problems: %v", found.Problems)
+	}
+}
+
+// notAuthenticated answers as a vCenter does to a session that has ended.
+func notAuthenticated(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/xml")
+	w.WriteHeader(http.StatusInternalServerError)
+	fmt.Fprint(w, `<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" `+
+		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><soapenv:Fault><faultcode>ServerFaultCode</faultcode>`+
+		`<faultstring>The session is not authenticated.</faultstring><detail><NotAuthenticatedFault xmlns="urn:vim25" xsi:type="NotAuthenticated">`+
+		`</NotAuthenticatedFault></detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`)
 }
 
 // What a vCenter never ends to say is not kept in memory.
