@@ -130,7 +130,7 @@ func rules() []rule {
 		},
 		{
 			ID: RuleMissingPath, Severity: diag.SeverityError, Summary: "The path of every Flux Kustomization exists.",
-			check: func(r *run, _ *judged) diag.Findings { return r.checkFolders() },
+			check: func(r *run, _ *judged) diag.Findings { return append(r.checkFolders(), r.checkEnabledFeatures()...) },
 		},
 		{
 			ID: RuleMissingSource, Severity: diag.SeverityError, Summary: "Every source that is referred to exists.",
