@@ -259,6 +259,9 @@ func (g *graph) result(o GraphOptions) *Graph {
 		result.Items = append(result.Items, &n.Item)
 		result.Missing = append(result.Missing, g.missing(n)...)
 	}
+	if !g.all {
+		result.Missing = append(result.Missing, g.dividedPools()...)
+	}
 	g.order(result)
 	for group := range groups {
 		result.Groups = append(result.Groups, group)

@@ -3,6 +3,7 @@ package graph
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,6 +174,28 @@ func TestGraphOfOneClusterKeepsWhatAnotherOwns(t *testing.T) {
 		if item.Stays {
 			t.Errorf("%s stays at a source that hands all over", item.Ref())
 		}
+	}
+}
+
+// Two management clusters cannot give out the addresses of one pool.
+func TestGraphOfOneClusterNamesDividedPools(t *testing.T) {
+	h := twoClusters()
+	alpha := GraphOptions{Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}}
+	if missing := h.graph(alpha).Missing; len(missing) > 0 {
+		t.Errorf("nobody else uses the pool: %q", missing)
+	}
+	for _, name := range []string{"beta-0", "beta-1"} {
+		h.add(claims, "team", name, map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"cluster.x-k8s.io/cluster-name": "beta"}},
+			"spec":     map[string]any{"poolRef": map[string]any{"kind": "InClusterIPPool", "name": "addresses"}},
+		})
+	}
+	missing := h.graph(alpha).Missing
+	if len(missing) != 1 || !strings.HasPrefix(missing[0], "clusters that stay use InClusterIPPool team/addresses too") {
+		t.Errorf("missing: %q", missing)
+	}
+	if missing := h.graph(GraphOptions{}).Missing; len(missing) > 0 {
+		t.Errorf("all go together: %q", missing)
 	}
 }
 

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,6 +55,38 @@ func (g *graph) claimOf(n *node) *node {
 	}
 	name, _, _ := unstructured.NestedString(n.Object, "spec", "claimRef", "name")
 	return g.byRef[refKey{schema.GroupKind{Group: ipamGroup, Kind: "IPAddressClaim"}, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
+}
+
+// poolOf returns the pool that a claim gets its address from. A pool may be for all namespaces.
+func (g *graph) poolOf(claim *node) *node {
+	field := func(name string) string {
+		value, _, _ := unstructured.NestedString(claim.Object, "spec", "poolRef", name)
+		return value
+	}
+	kind := schema.GroupKind{Group: cmp.Or(field("apiGroup"), ipamGroup), Kind: field("kind")}
+	for _, namespace := range []string{claim.GetNamespace(), ""} {
+		if pool := g.byRef[refKey{kind, kube.Key{Namespace: namespace, Name: field("name")}}]; pool != nil {
+			return pool
+		}
+	}
+	return nil
+}
+
+// dividedPools describes the pools of addresses that go, and that Clusters which stay use too. Each side has a copy that knows the
+// addresses of now, and neither knows what the other one gives out from then on.
+func (g *graph) dividedPools() []string {
+	var divided []string
+	for _, n := range g.nodes {
+		if n.kind.Group != ipamGroup || n.GetKind() != "IPAddressClaim" || n.selected {
+			continue
+		}
+		if pool := g.poolOf(n); pool != nil && pool.taken {
+			divided = append(divided, fmt.Sprintf("clusters that stay use %s too, so both sides may give out the same address; "+
+				"give one of them a pool of its own, with other addresses", pool.Ref()))
+		}
+	}
+	slices.Sort(divided)
+	return slices.Compact(divided)
 }
 
 // classOf returns the ClusterClass of a Cluster.
