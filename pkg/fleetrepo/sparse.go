@@ -1,6 +1,8 @@
 package fleetrepo
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,9 @@ import (
 // files may be.
 func Matters(dir string) func(file string) bool {
 	fleet, err := v1alpha1.Load(filepath.Join(dir, v1alpha1.FileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return func(string) bool { return false } // who reads the repo says what is wrong with fleet.yaml
+	}
 	if err != nil || slices.ContainsFunc(fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
 		return func(string) bool { return true }
 	}

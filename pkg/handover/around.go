@@ -3,6 +3,7 @@ package handover
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -388,6 +389,8 @@ func (r *run) repair(ctx context.Context, o AroundOptions) error {
 	}
 	next := *r.target.journal
 	next.Moved, next.Clusters, next.Epoch = graph.Counts(), graph.Clusters(), graph.Epoch()
-	next.Owners = arrival.Seen
+	next.Owners = map[string]string{}
+	maps.Copy(next.Owners, arrival.Seen)
+	maps.Copy(next.Owners, r.target.journal.Owners) // an earlier run may have claimed them since it looked
 	return r.target.put(ctx, &next)
 }

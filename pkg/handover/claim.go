@@ -118,6 +118,7 @@ func (r *run) askOwners(ctx context.Context, clusters []string) (seen map[string
 		seen[full] = content
 		switch ours := owner.UID == r.source.party.UID || owner.UID == r.target.party.UID; {
 		case err != nil || ours || owner.Epoch <= here[full].Owner.Epoch:
+		case owner.ManagementCluster == "": // somebody has detached it, and brought it back here
 		case here[full].Paused:
 			others = append(others, full)
 		default:
@@ -201,17 +202,18 @@ func (c claim) tryWrite(ctx context.Context, workload *kube.Client) error {
 	return workload.Update(ctx, next) // with the version that was read
 }
 
-// yields tells whether the claim may write over this record: over what it saw, and over what is older. Where it has seen
-// nothing, it may also write over the record of a management cluster of the same name, which it replaces.
+// yields tells whether the claim may write over this record: over what it saw, and nothing else. The epoch does not decide
+// then, because the one of a hand-over is the highest of all its Clusters. Where the claim has seen nothing, it may write
+// over an older record, and over that of a management cluster of the same name, which it replaces.
 func (c claim) yields(now *corev1.ConfigMap) bool {
-	if c.asked && fingerprint(now) == c.seen {
-		return true
+	if c.asked {
+		return fingerprint(now) == c.seen
 	}
 	last, err := ownerOf(now)
 	if err != nil {
-		return !c.asked
+		return true
 	}
-	replaces := !c.asked && last.Fleet == c.owner.Fleet && last.ManagementCluster == c.owner.ManagementCluster
+	replaces := last.Fleet == c.owner.Fleet && last.ManagementCluster == c.owner.ManagementCluster
 	return replaces || last.Epoch < c.owner.Epoch
 }
 
@@ -255,7 +257,7 @@ func takeBack(ctx context.Context, kubeconfig []byte, uid string, c claim) error
 		return err
 	}
 	now, err := ownerRecord(ctx, workload)
-	if err != nil || now == nil {
+	if err != nil || now == nil || c.asked && fingerprint(now) == c.seen { // this hand-over wrote nothing
 		return err
 	}
 	before, claimed := now.Data[beforeField]

@@ -151,9 +151,11 @@ type Holders struct {
 	Seen map[string]string
 }
 
-// Elsewhere asks the API servers of a snapshot's Clusters who manages them. managementCluster of the fleet is the one of
-// the snapshot. Clusters without a kubeconfig are not asked: they have no API server yet.
-func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCluster string) *Holders {
+// Elsewhere asks the API servers of a snapshot's Clusters who manages them. The name of mine is that of the management
+// cluster of the snapshot, in this fleet. The UID of mine, if it has one, is that of the cluster that an earlier run began
+// to restore into, and that may have claimed the Clusters already. Clusters without a kubeconfig are not asked: they have
+// no API server yet.
+func Elsewhere(ctx context.Context, objects []capi.Portable, mine Party, fleet string) *Holders {
 	kubeconfigs, epochs := inSnapshot(objects)
 	var asked []string
 	for cluster := range epochs {
@@ -181,7 +183,7 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCl
 		h.Seen[name] = seen
 		if err != nil {
 			h.Others[name] = heldBy(owner, err, fleet)
-		} else if says := elsewhere(owner, epochs[name], fleet, managementCluster); says != "" {
+		} else if says := elsewhere(owner, epochs[name], mine, fleet); says != "" {
 			h.Others[name] = says
 		}
 		return nil
@@ -189,10 +191,10 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, fleet, managementCl
 	return h
 }
 
-// elsewhere says who has taken a Cluster over since it had this epoch; "" if nobody but managementCluster has. Another
+// elsewhere says who has taken a Cluster over since it had this epoch; "" if nobody but mine has. Another
 // fleet may have: a management cluster with a fleet repo of its own.
-func elsewhere(owner capi.Owner, epoch int64, fleet, managementCluster string) string {
-	if owner.Epoch <= epoch || owner.Fleet == fleet && owner.ManagementCluster == managementCluster {
+func elsewhere(owner capi.Owner, epoch int64, mine Party, fleet string) string {
+	if owner.Epoch <= epoch || owner.Fleet == fleet && (owner.ManagementCluster == mine.Name || mine.UID != "" && owner.UID == mine.UID) {
 		return ""
 	}
 	return heldBy(owner, nil, fleet)

@@ -69,19 +69,19 @@ func TestOwnerRecord(t *testing.T) {
 		{cluster, "g", "first", map[string]string{"shop/shop": "is managed by second of another fleet (f)"}},
 	} {
 		snapshot := []capi.Portable{test.cluster, silent, secret("shop", kubeconfig), secret("dark", []byte(dark))}
-		got := Elsewhere(ctx, snapshot, test.fleet, test.of)
+		got := Elsewhere(ctx, snapshot, Party{Name: test.of}, test.fleet)
 		if !maps.Equal(got.Others, test.want) || !slices.Equal(got.Silent, []string{"dark/dark"}) {
 			t.Errorf("a snapshot of %s of fleet %s: %+v, want %v", test.of, test.fleet, got, test.want)
 		}
 	}
 	write(capi.Owner{Fleet: "f", Epoch: 3})
-	got := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, "f", "second")
+	got := Elsewhere(ctx, []capi.Portable{later, secret("shop", kubeconfig)}, Party{Name: "second"}, "f")
 	if got.Others["shop/shop"] != "was detached" {
 		t.Errorf("after a detachment: %+v", got)
 	}
 	hostile := strings.Replace(string(kubeconfig), "users:",
 		"users:\n- name: evil\n  user: {exec: {command: touch, args: [/tmp/owned], apiVersion: client.authentication.k8s.io/v1}}", 1)
-	got = Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, "f", "first")
+	got = Elsewhere(ctx, []capi.Portable{cluster, secret("shop", []byte(hostile))}, Party{Name: "first"}, "f")
 	if len(got.Others) > 0 || len(got.Seen) > 0 {
 		t.Errorf("a kubeconfig that runs commands was used: %+v", got)
 	}

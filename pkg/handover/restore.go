@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +74,9 @@ func Restore(ctx context.Context, o RestoreOptions) (_ *Report, err error) {
 		if err := r.abortRestore(ctx); err != nil {
 			return r.report(), err
 		}
+		if o.Owners, err = o.askAgain(ctx); err != nil {
+			return r.report(), err
+		}
 		return Restore(ctx, o)
 	}
 	if !j.Active() || !j.Phase.Committed() {
@@ -83,6 +88,20 @@ func Restore(ctx context.Context, o RestoreOptions) (_ *Report, err error) {
 		}
 	}
 	return r.report(), r.release(ctx)
+}
+
+// askAgain asks the Clusters for the records of their owners after an abort, which has put the earlier records back.
+func (o *RestoreOptions) askAgain(ctx context.Context) (map[string]string, error) {
+	if o.Owners == nil {
+		return nil, nil
+	}
+	h := Elsewhere(ctx, o.Objects, Party{Name: o.Source.Name}, o.Fleet)
+	maps.DeleteFunc(h.Others, func(cluster, _ string) bool { return slices.Contains(o.Pause, cluster) })
+	if len(h.Others) > 0 {
+		return nil, diag.Errorf("run the same command again", "other management clusters have taken over clusters meanwhile: %s",
+			strings.Join(slices.Sorted(maps.Keys(h.Others)), ", "))
+	}
+	return h.Seen, ctx.Err()
 }
 
 // Rehearse does what Restore does up to the commit, and stops there. No controller acts on the copies, then or later.

@@ -23,13 +23,15 @@ type heldClusters struct {
 	objects []capi.Portable
 	// fleet and managementCluster had them.
 	fleet, managementCluster string
+	// begun is the UID of the cluster that an earlier run began to restore into; "" if there is none.
+	begun string
 }
 
 // otherOwners finds the clusters that another management cluster manages now, with a sentence about each. The clusters themselves know, and
 // the fleet repo, also of a cluster that does not answer: a transfer moves the cluster's folder there. Silent are the clusters that do not
 // answer, of which only the fleet repo knows.
 func otherOwners(ctx context.Context, s *session.Session, h heldClusters) (*handover.Holders, error) {
-	holders := handover.Elsewhere(ctx, h.objects, h.fleet, h.managementCluster)
+	holders := handover.Elsewhere(ctx, h.objects, handover.Party{Name: h.managementCluster, UID: h.begun}, h.fleet)
 	if len(h.names) == 0 {
 		return holders, ctx.Err()
 	}
@@ -61,6 +63,10 @@ func declaredElsewhere(ctx context.Context, s *session.Session) (map[string]stri
 		return nil, err
 	}
 	clusters, _, err := census.Clusters(ctx, repo)
+	if err != nil && ctx.Err() == nil { // after a loss, a restore does with what can be read
+		s.Deps.Report.Warn("clusters that the fleet repo declares as plain manifests are not compared: " + err.Error())
+		clusters, _, err = repo.Clusters()
+	}
 	if err != nil {
 		return nil, err
 	}

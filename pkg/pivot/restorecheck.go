@@ -139,7 +139,7 @@ func (r *Restoration) refuseHeld(ctx context.Context, client *kube.Client) error
 // checkOwners returns an error if another management cluster manages clusters of the snapshot now. With --pause-elsewhere, it has these
 // clusters restored as paused instead, so that no controller acts on them and `cluster detach` can remove them.
 func (r *Restoration) checkOwners(ctx context.Context) error {
-	others, err := r.otherOwners(ctx)
+	others, err := r.otherOwners(ctx, "")
 	if err != nil || len(others) == 0 {
 		return err
 	}
@@ -153,10 +153,11 @@ func (r *Restoration) checkOwners(ctx context.Context) error {
 }
 
 // otherOwners is otherOwners of the clusters of the snapshot. It warns of those that could not be asked, and keeps what the others said:
-// the restore writes over nothing that was written since.
-func (r *Restoration) otherOwners(ctx context.Context) (map[string]string, error) {
+// the restore writes over nothing that was written since. begun is as in heldClusters.
+func (r *Restoration) otherOwners(ctx context.Context, begun string) (map[string]string, error) {
 	holders, err := otherOwners(ctx, r.session, heldClusters{
 		names: r.Snap.Clusters, objects: r.Snap.Objects, fleet: r.Snap.Fleet, managementCluster: r.Snap.ManagementCluster,
+		begun: begun,
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +183,7 @@ func (r *Restoration) checkOwnersAgain(ctx context.Context, journal *handover.Jo
 	if journal.Phase.Committed() {
 		return nil
 	}
-	others, err := r.otherOwners(ctx)
+	others, err := r.otherOwners(ctx, journal.Target.UID)
 	if err != nil {
 		return err
 	}

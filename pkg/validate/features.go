@@ -26,8 +26,10 @@ func (r *run) checkEnabledFeatures() diag.Findings {
 		for _, d := range f.documents {
 			spec, _ := d.object["spec"].(map[string]any)
 			folder, _ := spec["path"].(string)
+			source, _ := spec["sourceRef"].(map[string]any)
 			folder = path.Clean(folder)
-			if kindOf(d) == "Kustomization" && strings.HasPrefix(folder, layout.FeaturesDir+"/") && !r.tree.has(folder) {
+			own := kindOf(d) == "Kustomization" && source["name"] == "flux-system" // this repo, and no other source
+			if own && strings.HasPrefix(folder, layout.FeaturesDir+"/") && !r.tree.has(folder) {
 				at := locate(d.node, "spec.path")
 				out = append(out, finding(RuleMissingPath, f.path, at.Line, at.Column, "there is no folder "+folder+" in the repo",
 					"bring the feature back, or remove this file"))

@@ -19,9 +19,12 @@ func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	const most = 512 // blanks and a declaration of XML are before the content
 	reader := bufio.NewReaderSize(resp.Body, most)
-	begin, _ := reader.Peek(most) // an error comes again when the rest is read
+	begin, err := reader.Peek(most) // an error comes again when the rest is read
 	if !isAnswer(begin) {
 		_ = resp.Body.Close() // nobody reads it
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err // the connection was lost
+		}
 		return nil, errors.New("the answer does not come from AWS: it is neither XML nor JSON; check the proxy and " + EndpointVariable)
 	}
 	resp.Body = struct {

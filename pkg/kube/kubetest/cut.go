@@ -55,6 +55,9 @@ func NewCut(t *testing.T, kubeconfig []byte) *Cut {
 	return c
 }
 
+// Kubeconfig is the way to the API server through the Cut.
+func (c *Cut) Kubeconfig() []byte { return c.kubeconfig }
+
 // Begin returns a client and a context for a command that ends at its n-th write, which reaches the API server if applied is true. 0 lets
 // all pass.
 func (c *Cut) Begin(ctx context.Context, t *testing.T, n int, applied bool) (context.Context, *kube.Client) {

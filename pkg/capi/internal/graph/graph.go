@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -197,14 +198,24 @@ func (g *graph) takeRoots(clusters []kube.Key) {
 	}
 }
 
-// leave notes in others what a Cluster owns that is not handed over.
+// leave notes in others what a Cluster owns that is not handed over. Below an object that Clusters of both sides own is also what only the
+// ones that go use, because they own it as well.
 func (g *graph) leave(owner *node) {
 	for _, member := range owner.owned {
-		if !g.others[member] && member.kind.GroupKind() != clusterGroupKind {
-			g.others[member] = true
-			g.leave(member)
+		if g.others[member] || member.kind.GroupKind() == clusterGroupKind || owner.selected && g.ownedBeside(member) {
+			continue
 		}
+		g.others[member] = true
+		g.leave(member)
 	}
+}
+
+// ownedBeside tells whether an object that goes, and that no Cluster which stays owns, is an owner of n.
+func (g *graph) ownedBeside(n *node) bool {
+	return slices.ContainsFunc(n.GetOwnerReferences(), func(o metav1.OwnerReference) bool {
+		owner := g.byUID[o.UID]
+		return owner != nil && owner.selected && !g.others[owner]
+	})
 }
 
 // belongsToOthers tells whether only Clusters that are not handed over own n.
@@ -225,7 +236,7 @@ func (g *graph) take(n *node, down bool) {
 		if member.kind.GroupKind() == clusterGroupKind && !member.selected && !g.all {
 			continue // another Cluster of the same ClusterClass stays
 		}
-		if g.belongsToOthers(member) && member.kind.Group != ipamGroup {
+		if g.belongsToOthers(member) && !strings.HasPrefix(member.kind.Group, "ipam.") { // Cluster API's, or Metal3's
 			continue // the target's pool has to know which addresses are taken, but it has no use for another Cluster's binding, for example
 		}
 		g.take(member, down)

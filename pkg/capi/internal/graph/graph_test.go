@@ -177,6 +177,49 @@ func TestGraphOfOneClusterKeepsWhatAnotherOwns(t *testing.T) {
 	}
 }
 
+// Clusters of both sides own a resource group, and the group owns the networks of each. Those of the Cluster that goes go.
+func TestGraphOfOneClusterTakesWhatOnlyItUses(t *testing.T) {
+	h := twoClusters()
+	h.add(awsOnes, "team", "beta", nil, "Cluster/beta")
+	h.add(azureOnes, "team", "both", nil, "AWSCluster/alpha", "AWSCluster/beta")
+	h.add(secrets, "team", "alphas-network", nil, "ResourceGroup/both", "AWSCluster/alpha")
+	h.add(secrets, "team", "betas-network", nil, "ResourceGroup/both", "AWSCluster/beta")
+	h.add(secrets, "team", "network", nil, "ResourceGroup/both")
+	stays := map[string]bool{}
+	for _, item := range h.graph(GraphOptions{Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}}).Items {
+		stays[item.GetName()] = item.Stays
+	}
+	for name, want := range map[string]bool{"both": true, "alphas-network": false, "betas-network": true, "network": true} {
+		if got, taken := stays[name]; !taken || got != want {
+			t.Errorf("%s: taken %t, stays %t, want %t", name, taken, got, want)
+		}
+	}
+}
+
+// Metal3's addresses of all Clusters go with their pool, so that the target gives none of them out again.
+func TestGraphOfOneClusterTakesAddressesOfMetal3(t *testing.T) {
+	metal3 := func(kind string) *heldKind {
+		return &heldKind{GroupVersionKind: schema.GroupVersionKind{Group: metal3Addresses, Version: "v1alpha1", Kind: kind}, custom: true}
+	}
+	pools, claims, addresses := metal3("IPPool"), metal3("IPClaim"), metal3("IPAddress")
+	h := twoClusters()
+	h.add(pools, "team", "rack", nil)
+	for _, name := range []string{"alpha", "beta"} {
+		pool := map[string]any{"pool": map[string]any{"name": "rack"}}
+		h.add(claims, "team", name, map[string]any{"spec": pool}, "Cluster/"+name)
+		h.add(addresses, "team", name, map[string]any{"spec": pool}, "IPPool/rack", "IPClaim/"+name)
+	}
+	g := h.graph(GraphOptions{Clusters: []kube.Key{{Namespace: "team", Name: "alpha"}}})
+	for _, want := range []string{"IPPool team/rack", "IPAddress team/alpha", "IPAddress team/beta"} {
+		if !slices.Contains(names(g), want) {
+			t.Errorf("%s does not go: %q", want, names(g))
+		}
+	}
+	if len(g.Missing) != 1 || !strings.HasPrefix(g.Missing[0], "clusters that stay use IPPool team/rack too") {
+		t.Errorf("missing: %q", g.Missing)
+	}
+}
+
 // Two management clusters cannot give out the addresses of one pool.
 func TestGraphOfOneClusterNamesDividedPools(t *testing.T) {
 	h := twoClusters()

@@ -50,6 +50,9 @@ type heldKind struct {
 // ipamGroup is the API group of IP addresses and their claims.
 const ipamGroup = "ipam.cluster.x-k8s.io"
 
+// metal3Addresses is the API group of Metal3's own addresses: https://github.com/metal3-io/ip-address-manager.
+const metal3Addresses = "ipam.metal3.io"
+
 // fluxSourceGroup is the API group of Flux's sources.
 const fluxSourceGroup = "source.toolkit.fluxcd.io"
 

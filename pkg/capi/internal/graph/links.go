@@ -57,13 +57,21 @@ func (g *graph) claimOf(n *node) *node {
 	return g.byRef[refKey{schema.GroupKind{Group: ipamGroup, Kind: "IPAddressClaim"}, kube.Key{Namespace: n.GetNamespace(), Name: name}}]
 }
 
-// poolOf returns the pool that a claim gets its address from. A pool may be for all namespaces.
+// poolOf returns the pool that a claim gets its address from, or nil if n is no claim. A pool may be for all namespaces.
 func (g *graph) poolOf(claim *node) *node {
 	field := func(name string) string {
 		value, _, _ := unstructured.NestedString(claim.Object, "spec", "poolRef", name)
 		return value
 	}
 	kind := schema.GroupKind{Group: cmp.Or(field("apiGroup"), ipamGroup), Kind: field("kind")}
+	switch (schema.GroupKind{Group: claim.kind.Group, Kind: claim.GetKind()}) {
+	case schema.GroupKind{Group: ipamGroup, Kind: "IPAddressClaim"}:
+	case schema.GroupKind{Group: metal3Addresses, Kind: "IPClaim"}:
+		name, _, _ := unstructured.NestedString(claim.Object, "spec", "pool", "name")
+		return g.byRef[refKey{schema.GroupKind{Group: metal3Addresses, Kind: "IPPool"}, kube.Key{Namespace: claim.GetNamespace(), Name: name}}]
+	default:
+		return nil
+	}
 	for _, namespace := range []string{claim.GetNamespace(), ""} {
 		if pool := g.byRef[refKey{kind, kube.Key{Namespace: namespace, Name: field("name")}}]; pool != nil {
 			return pool
@@ -77,10 +85,7 @@ func (g *graph) poolOf(claim *node) *node {
 func (g *graph) dividedPools() []string {
 	var divided []string
 	for _, n := range g.nodes {
-		if n.kind.Group != ipamGroup || n.GetKind() != "IPAddressClaim" || n.selected {
-			continue
-		}
-		if pool := g.poolOf(n); pool != nil && pool.taken {
+		if pool := g.poolOf(n); pool != nil && pool.taken && !n.selected {
 			divided = append(divided, fmt.Sprintf("clusters that stay use %s too, so both sides may give out the same address; "+
 				"give one of them a pool of its own, with other addresses", pool.Ref()))
 		}
