@@ -19,7 +19,7 @@ import (
 
 // racer is a management cluster that is about to take over the Cluster shop/shop, whose API server has this kubeconfig. It began when the
 // record of the Cluster's owner had the fingerprint seen.
-func racer(t *testing.T, name string, workload []byte, seen string) *run {
+func racer(t *testing.T, name string, workload []byte, seen string, epoch int64) *run {
 	t.Helper()
 	ctx := t.Context()
 	mgmt, _ := kubetest.Start(t)
@@ -44,7 +44,7 @@ func racer(t *testing.T, name string, workload []byte, seen string) *run {
 	}
 	j := &Journal{
 		FormatVersion: "1", ID: name, Role: RoleTarget, Phase: PhaseCopied, Fleet: "f", Snapshot: "s", Source: Party{"lost", "u0"},
-		Target: r.target.party, Epoch: 1, Clusters: []string{"shop/shop"}, Owners: map[string]string{"shop/shop": seen},
+		Target: r.target.party, Epoch: epoch, Clusters: []string{"shop/shop"}, Owners: map[string]string{"shop/shop": seen},
 	}
 	if err := r.target.put(ctx, j); err != nil {
 		t.Fatal(err)
@@ -58,21 +58,36 @@ func TestOneOwnerOfARace(t *testing.T) {
 	_, workload := kubetest.Start(t)
 	ctx := t.Context()
 	before := capi.Owner{Fleet: "f", ManagementCluster: "lost", UID: "u0", Epoch: 2} // as late as what both write: it was restored before
-	for story, there := range map[string]bool{"without a record": false, "with a record": true} {
+	for story, c := range map[string]struct {
+		there bool
+		epoch int64 // of the second one: the highest of all its Clusters
+	}{
+		"without a record": {epoch: 1}, "with a record": {there: true, epoch: 1}, "one has later clusters": {there: true, epoch: 7},
+	} {
 		t.Run(story, func(t *testing.T) {
 			client, err := kube.New(workload, kube.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			seen := ""
-			if there {
+			if c.there {
 				record := newRecord(before)
 				if err := client.Create(ctx, record); err != nil {
 					t.Fatal(err)
 				}
 				seen = fingerprint(record)
 			}
-			runs := []*run{racer(t, "one", workload, seen), racer(t, "two", workload, seen)}
+			t.Cleanup(func() {
+				ctx := context.WithoutCancel(ctx)
+				record, err := ownerRecord(ctx, client)
+				if err == nil && record != nil {
+					err = client.WithWatch.Delete(ctx, record)
+				}
+				if err != nil {
+					t.Errorf("the record for the next story: %v", err)
+				}
+			})
+			runs := []*run{racer(t, "one", workload, seen, 1), racer(t, "two", workload, seen, c.epoch)}
 			errs := make([]error, len(runs))
 			var all sync.WaitGroup
 			for i, r := range runs {
@@ -101,7 +116,7 @@ func TestOneOwnerOfARace(t *testing.T) {
 			if again == nil || !strings.Contains(again.Error(), "other management clusters have taken over") {
 				t.Errorf("the loser again: %v", again)
 			}
-			winner.target.journal.Epoch = 1 // as if it was killed before the commit
+			winner.target.journal.Epoch-- // as if it was killed before the commit
 			winner.takeBackClaims(ctx)
 			record, err := ownerRecord(ctx, client)
 			if err != nil || fingerprint(record) != seen {
@@ -110,7 +125,7 @@ func TestOneOwnerOfARace(t *testing.T) {
 			if err := loser.commit(ctx); err != nil {
 				t.Errorf("the loser, once the winner has undone it: %v", err)
 			}
-			loser.target.journal.Epoch = 1
+			loser.target.journal.Epoch--
 			loser.takeBackClaims(ctx)
 			if warnings := loser.report().Warnings; len(warnings) > 0 {
 				t.Errorf("warnings: %v", warnings)

@@ -26,7 +26,7 @@ func TestClaimOfOwnerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := fingerprint(before)
-	first := racer(t, "one", cut.Kubeconfig(), seen)
+	first := racer(t, "one", cut.Kubeconfig(), seen, 1)
 	side, copied := first.target.Side, *first.target.journal
 	// from is the same command on another machine, which knows only what the journal says.
 	from := func() *run {

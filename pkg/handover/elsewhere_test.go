@@ -110,7 +110,8 @@ func TestElsewhere(t *testing.T) {
 		"users: [{name: a, user: {exec: {command: touch, args: [owned], apiVersion: client.authentication.k8s.io/v1}}}], contexts:", 1)
 	objects[2].Object = json.RawMessage(strings.Replace(string(objects[2].Object), base64.StdEncoding.EncodeToString(secret.Data["value"]),
 		base64.StdEncoding.EncodeToString([]byte(runs)), 1))
-	if got := Elsewhere(t.Context(), objects, Party{Name: "first"}, "f"); len(got.Others) > 0 || !slices.Equal(got.Silent, []string{"shop/shop"}) {
+	got := Elsewhere(t.Context(), objects, Party{Name: "first"}, "f")
+	if len(got.Others) > 0 || !slices.Equal(got.Silent, []string{"shop/shop"}) {
 		t.Errorf("a kubeconfig that runs commands: %+v", got)
 	}
 }
