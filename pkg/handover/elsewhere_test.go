@@ -70,6 +70,9 @@ func TestElsewhere(t *testing.T) {
 		"the snapshot's own":     {record: `{"fleet":"f","managementCluster":"first","epoch":2}`},
 		"as old as the snapshot": {record: `{"fleet":"f","managementCluster":"second","epoch":1}`},
 		"another one's":          {record: `{"fleet":"f","managementCluster":"second","epoch":2}`, says: "is managed by second"},
+		"a claim that the same restore, into another name, wrote before it was interrupted": {
+			record: `{"fleet":"f","managementCluster":"second","uid":"u2","epoch":2}`,
+		},
 		"another fleet's": {
 			record: `{"fleet":"0123456789","managementCluster":"first","epoch":2}`, says: "is managed by first of another fleet (01234567)",
 		},
@@ -93,7 +96,7 @@ func TestElsewhere(t *testing.T) {
 			if status == 0 {
 				status = http.StatusOK
 			}
-			got := Elsewhere(t.Context(), workloadSays(t, test.record, status), Party{Name: "first"}, "f")
+			got := Elsewhere(t.Context(), workloadSays(t, test.record, status), Party{Name: "first", UID: "u2"}, "f")
 			if !maps.Equal(got.Others, want) || slices.Contains(got.Silent, "shop/shop") != test.silent || slices.Contains(got.Silent, "new/new") {
 				t.Errorf("%+v; want %v", got, want)
 			}
