@@ -29,7 +29,7 @@ import (
 // namespace, the management cluster and the place, and nothing else. It renders the repo only if HasManifests. Unreadable files, and what
 // cannot be rendered, come back as findings. A sparse checkout that lacks files of the fleet is an error.
 func Clusters(ctx context.Context, repo *fleetrepo.Repo) ([]fleetrepo.Cluster, diag.Findings, error) {
-	if err := gitrepo.CheckSparse(ctx, repo.Dir, fleetrepo.Matters(repo.Dir)); err != nil {
+	if err := gitrepo.CheckSparse(ctx, repo.Dir, fleetrepo.Matters); err != nil {
 		return nil, nil, err
 	}
 	all, findings, err := repo.Clusters()

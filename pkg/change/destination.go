@@ -60,7 +60,7 @@ func (o Options) make(ctx context.Context) (*made, error) {
 		if m.repo, err = fleetrepo.Open(o.Dir); err != nil {
 			return nil, err
 		}
-		if err := gitrepo.CheckSparse(ctx, m.repo.Dir, fleetrepo.Matters(m.repo.Dir)); err != nil {
+		if err := gitrepo.CheckSparse(ctx, m.repo.Dir, fleetrepo.Matters); err != nil {
 			return nil, diag.Wrap("edit the fleet repo", err, diag.Hint(err)+"; --commit and --push work without them")
 		}
 		m.edit, err = o.judged(ctx, m.repo)

@@ -15,8 +15,9 @@ import (
 
 // CheckSparse returns an error if a sparse checkout leaves files of the Git repository with the top dir out of the working tree, and one of
 // them matters. Whoever reads the working tree would take these files for deleted, and whoever writes would write over them. A folder that
-// is not the top of a repository, or whose repository cannot be read, has no such files: who needs Git there says what is wrong.
-func CheckSparse(ctx context.Context, dir string, matters func(file string) bool) error {
+// is not the top of a repository, or whose repository cannot be read, has no such files: who needs Git there says what is wrong. matters
+// is given dir, and is called only for a checkout that is or was sparse.
+func CheckSparse(ctx context.Context, dir string, matters func(dir string) func(file string) bool) error {
 	r, err := Open(dir)
 	if err != nil {
 		return nil //nolint:nilerr // see above
@@ -28,7 +29,8 @@ func CheckSparse(ctx context.Context, dir string, matters func(file string) bool
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(file string) bool { return !matters(file) || !r.lacks(file) })
+	isPart := matters(dir)
+	files = slices.DeleteFunc(files, func(file string) bool { return !isPart(file) || !r.lacks(file) })
 	if len(files) == 0 {
 		return nil
 	}

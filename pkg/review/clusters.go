@@ -20,7 +20,7 @@ import (
 // it finds Cluster API's own objects elsewhere. Unreadable files come back as findings. A sparse checkout that lacks files of the fleet is
 // an error.
 func Clusters(ctx context.Context, repo *fleetrepo.Repo, cacheDir string) ([]fleetrepo.Cluster, diag.Findings, error) {
-	if err := gitrepo.CheckSparse(ctx, repo.Dir, fleetrepo.Matters(repo.Dir)); err != nil {
+	if err := gitrepo.CheckSparse(ctx, repo.Dir, fleetrepo.Matters); err != nil {
 		return nil, nil, err
 	}
 	all, findings, err := repo.Clusters()

@@ -94,7 +94,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 		return nil, err
 	}
 	if report.To == "" {
-		if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
+		if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters); err != nil {
 			return nil, err
 		}
 	}

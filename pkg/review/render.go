@@ -44,7 +44,7 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
+	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters); err != nil {
 		return nil, err
 	}
 	o.Dir, o.CacheDir = dir, render.CacheFor(o.CacheDir, dir)

@@ -12,7 +12,7 @@ import (
 // checkRefusedTogether reports what a provider refuses of several objects of one cluster only together: of its infrastructure, its control
 // plane and its machines.
 func checkRefusedTogether(all []*object) diag.Findings {
-	c := &clusterParts{own: referable(all, func(o *object) bool {
+	c := &clusterParts{contents: map[*object]refused.Object{}, own: referable(all, func(o *object) bool {
 		return o.Kind == "Cluster" || strings.HasSuffix(o.Kind, "ControlPlane") || refused.IsJudgedTogether(o.Object)
 	})}
 	for _, o := range all {
@@ -33,6 +33,7 @@ func checkRefusedTogether(all []*object) diag.Findings {
 // clusterParts judges the parts of clusters together.
 type clusterParts struct {
 	own      map[known]*object
+	contents map[*object]refused.Object // each is read once, because a cluster is compared with each of its pools
 	findings diag.Findings
 }
 
@@ -43,7 +44,7 @@ func (c *clusterParts) cluster(cluster *object, p place) {
 		return // such a control plane is no machines of the infrastructure, or nobody knows
 	}
 	if infra := c.own[cluster.referenceAs(infraCluster).in(p)]; infra != nil {
-		refused.JudgeCluster(infra.read(), c.report(infra))
+		refused.JudgeCluster(c.read(infra), c.report(infra))
 	}
 	c.machines(plane, cluster, p)
 }
@@ -57,7 +58,7 @@ func (c *clusterParts) machines(owner, cluster *object, p place) {
 		}
 		for _, of := range []role{infraCluster, controlPlane} {
 			if whole := c.own[cluster.referenceAs(of).in(p)]; whole != nil {
-				refused.JudgeMachines(made.read(), whole.read(), c.report(made))
+				refused.JudgeMachines(c.read(made), c.read(whole), c.report(made))
 			}
 		}
 	}
@@ -71,10 +72,13 @@ func (c *clusterParts) report(o *object) func(field, summary, hint string) {
 }
 
 // read returns the object with its content.
-func (o *object) read() refused.Object {
-	var content map[string]any
-	_ = kjson.Unmarshal(o.JSON, &content) // it was read before
-	return refused.Object{Object: o.Object, Content: content}
+func (c *clusterParts) read(o *object) refused.Object {
+	if _, is := c.contents[o]; !is {
+		var content map[string]any
+		_ = kjson.Unmarshal(o.JSON, &content) // it was read before
+		c.contents[o] = refused.Object{Object: o.Object, Content: content}
+	}
+	return c.contents[o]
 }
 
 // referenceAs returns the first reference of the object to one with a role, or an empty reference.

@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters(dir)); err != nil {
+	if err := gitrepo.CheckSparse(ctx, dir, fleetrepo.Matters); err != nil {
 		return nil, err
 	}
 	only, err := relativePaths(dir, o.Paths)

@@ -59,25 +59,25 @@ func (g *graph) claimOf(n *node) *node {
 
 // poolOf returns the pool that a claim gets its address from, or nil if n is no claim. A pool may be for all namespaces.
 func (g *graph) poolOf(claim *node) *node {
-	field := func(name string) string {
-		value, _, _ := unstructured.NestedString(claim.Object, "spec", "poolRef", name)
+	field := func(of, name string) string {
+		value, _, _ := unstructured.NestedString(claim.Object, "spec", of, name)
 		return value
 	}
-	kind := schema.GroupKind{Group: cmp.Or(field("apiGroup"), ipamGroup), Kind: field("kind")}
+	var kind schema.GroupKind
+	var name string
 	switch (schema.GroupKind{Group: claim.kind.Group, Kind: claim.GetKind()}) {
 	case schema.GroupKind{Group: ipamGroup, Kind: "IPAddressClaim"}:
+		kind = schema.GroupKind{Group: cmp.Or(field("poolRef", "apiGroup"), ipamGroup), Kind: field("poolRef", "kind")}
+		name = field("poolRef", "name")
 	case schema.GroupKind{Group: metal3Addresses, Kind: "IPClaim"}:
-		name, _, _ := unstructured.NestedString(claim.Object, "spec", "pool", "name")
-		return g.byRef[refKey{schema.GroupKind{Group: metal3Addresses, Kind: "IPPool"}, kube.Key{Namespace: claim.GetNamespace(), Name: name}}]
+		kind, name = schema.GroupKind{Group: metal3Addresses, Kind: "IPPool"}, field("pool", "name")
 	default:
 		return nil
 	}
-	for _, namespace := range []string{claim.GetNamespace(), ""} {
-		if pool := g.byRef[refKey{kind, kube.Key{Namespace: namespace, Name: field("name")}}]; pool != nil {
-			return pool
-		}
-	}
-	return nil
+	return cmp.Or(
+		g.byRef[refKey{kind, kube.Key{Namespace: claim.GetNamespace(), Name: name}}],
+		g.byRef[refKey{kind, kube.Key{Name: name}}],
+	)
 }
 
 // dividedPools describes the pools of addresses that go, and that Clusters which stay use too. Each side has a copy that knows the
