@@ -290,6 +290,15 @@ e2e-images: build ## Image automation commits what a registry has, on an embedde
 	FLEETCTL_E2E_BUNDLE="$(IMAGES_BUNDLE)" \
 	$(PLAIN_TEST) -tags e2e,images -count=1 -v -timeout 20m -run '^TestImageAutomation$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 
+.PHONY: test-renovate
+test-renovate: build gitea ## A real Renovate proposes on a real Gitea what the configuration of `fleetctl ci add` finds; needs npm, and installs Renovate; each night
+	renovate=$$(scripts/renovate.sh); \
+	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
+	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
+	FLEETCTL_E2E_BUNDLE="$(EMBEDDED_BUNDLE)" \
+	FLEETCTL_E2E_RENOVATE="$$renovate" \
+	$(GO_TEST) . -trimpath -tags e2e,renovate -count=1 -v -timeout 15m -run '^TestRenovate$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
 .PHONY: conformance
 conformance: build ## Stock clusterctl against the embedded host and against kind: what exists afterwards is the same
 	scripts/with-engine.sh $(MAKE) --no-print-directory bundle

@@ -65,6 +65,7 @@ var docsNotRun = []struct {
 
 	{"", "fleetctl ci add --pr", needsRemote},
 	{"", "git switch renovate/…", needsRemote},
+	{"docs/tasks/renovate.md", "RENOVATE_TOKEN=…", needsRemote},
 	{"docs/tasks/transfer-a-cluster.md", "git pull", needsRemote},
 	{"docs/tasks/pull-requests.md", "export FLEETCTL_GIT_TOKEN=…", needsRemote},
 	{"docs/tasks/pull-requests.md", "--pr", needsRemote},
