@@ -24,25 +24,56 @@ var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 // nil, when the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit
 // code diag.ExitNotReady.
 func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
+	return m.waitAvailable(ctx, detail, func(objects kube.Objects) kube.NotReadyError {
+		if len(clusters) == 0 {
+			return unavailableOf(objects, keysOfAll(objects))
+		}
+		return unavailableOf(objects, clusters)
+	})
+}
+
+// WaitAvailableAgain is WaitAvailable for Clusters that were handed over. It does not wait for those that somebody has paused: Cluster API
+// does not judge them, so they do not become Available before somebody resumes them.
+func (m *Manager) WaitAvailableAgain(ctx context.Context, clusters []kube.Key, detail func(string)) error {
+	return m.waitAvailable(ctx, detail, func(objects kube.Objects) kube.NotReadyError {
+		return unavailableOf(objects, unpausedOf(objects, clusters))
+	})
+}
+
+func (m *Manager) waitAvailable(ctx context.Context, detail func(string), look func(kube.Objects) kube.NotReadyError) error {
 	var unready kube.NotReadyError
 	tell := onChange(detail)
 	err := m.kube.Watch(ctx, clusterKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
-		wanted := clusters
-		if len(wanted) == 0 {
-			wanted = keysOfAll(objects)
-		}
-		unready = unready[:0]
-		for _, key := range wanted {
-			if reason := unavailable(objects[key]); reason != "" {
-				unready = append(unready, kube.Unready{Ref: kube.Ref{GroupVersionKind: clusterKind, Key: key}, Reason: reason})
-			}
-		}
+		unready = look(objects)
 		if len(unready) > 0 {
 			tell("waiting for " + unready.Error())
 		}
 		return len(unready) == 0, nil
 	})
 	return waitError(ctx, "wait for workload clusters", err, unready)
+}
+
+// unavailableOf returns those of the Clusters that are not Available, and why.
+func unavailableOf(objects kube.Objects, clusters []kube.Key) kube.NotReadyError {
+	var unready kube.NotReadyError
+	for _, key := range clusters {
+		if reason := unavailable(objects[key]); reason != "" {
+			unready = append(unready, kube.Unready{Ref: kube.Ref{GroupVersionKind: clusterKind, Key: key}, Reason: reason})
+		}
+	}
+	return unready
+}
+
+// unpausedOf returns those of the Clusters that are not paused, or do not exist.
+func unpausedOf(objects kube.Objects, clusters []kube.Key) []kube.Key {
+	return slices.DeleteFunc(slices.Clone(clusters), func(key kube.Key) bool {
+		obj := objects[key]
+		if obj == nil {
+			return false
+		}
+		cluster, err := toCluster(obj)
+		return err == nil && isPaused(cluster)
+	})
 }
 
 // unavailable returns why obj, a Cluster or nil, is not Available, or "".

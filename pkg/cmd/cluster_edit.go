@@ -309,7 +309,15 @@ func goOnRemoving(ctx context.Context, f *factory, o *clusterRemoveOptions, repo
 	}
 	ui.Fprintf(f.streams.Err, "The fleet repo no longer declares cluster %s: this goes on with its removal.\n", name)
 	removal := leaving.RemovalOptions{Client: client, Cluster: fleetrepo.Cluster{Name: name}, Timeout: o.timeout}
-	return leaving.AwaitRemoval(ctx, deps, removal)
+	return awaitRemoval(ctx, deps, target, removal)
+}
+
+// awaitRemoval waits until a cluster is gone, and forgets the management cluster that ran on it, if there was one.
+func awaitRemoval(ctx context.Context, deps management.Deps, target *management.Target, removal leaving.RemovalOptions) error {
+	if err := leaving.AwaitRemoval(ctx, deps, removal); err != nil {
+		return err
+	}
+	return target.ForgetCarried(ctx, removal.Cluster.Name)
 }
 
 // clientWithin returns a client of the management cluster. It asks whose the cluster is for at most limit; 0 is no limit.
@@ -357,7 +365,7 @@ func removeAndWait(
 		return err
 	}
 	if step.Deletes {
-		return leaving.AwaitRemoval(ctx, deps, removal)
+		return awaitRemoval(ctx, deps, target, removal)
 	}
 	return leaving.AwaitUnprotected(ctx, deps, removal)
 }

@@ -58,7 +58,7 @@ func (o *connectOptions) complete(f *factory, _ ...string) (err error) {
 
 func runConnect(ctx context.Context, f *factory, o *connectOptions) error {
 	if o.forget {
-		return disconnect(f)
+		return disconnect(ctx, f)
 	}
 	deps, err := f.deps()
 	if err != nil {
@@ -72,12 +72,12 @@ func runConnect(ctx context.Context, f *factory, o *connectOptions) error {
 	return f.show(views.Connect(result))
 }
 
-func disconnect(f *factory) error {
+func disconnect(ctx context.Context, f *factory) error {
 	target, err := f.actedTarget()
 	if err != nil {
 		return err
 	}
-	if err := connect.Disconnect(target); err != nil {
+	if err := connect.Disconnect(ctx, target); err != nil {
 		return err
 	}
 	ui.Fprintf(f.streams.Out, "This machine has forgotten the way to %s. Nothing there was changed.\n", target.Name)

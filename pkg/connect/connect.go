@@ -124,8 +124,18 @@ func wayThere(ctx context.Context, s *session.Session, o Options) ([]byte, error
 		}
 		return hosts.Kubeconfig(s.Cluster.Path(hosts.WorkloadKubeconfigFile), s.Mgmt.Name)
 	}
-	return nil, diag.Usage("give its kubeconfig: --kubeconfig FILE; on the machine that made it, `fleetctl kubeconfig` prints it",
+	hint := "give its kubeconfig: --kubeconfig FILE; on the machine that made it, `fleetctl kubeconfig` prints it"
+	kept := s.Cluster.Path(management.KubeconfigFile)
+	if record == nil && isFile(kept) { // the record was lost
+		hint += "; one that may lead there is left of an earlier command: --kubeconfig " + diag.ShellWord(kept)
+	}
+	return nil, diag.Usage(hint,
 		"nothing on this machine tells where the management cluster %s is", s.Mgmt.Name)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // lookThere refuses a cluster that is not this management cluster, or not any more.
@@ -245,17 +255,30 @@ func rememberConnected(ctx context.Context, s *session.Session, client *kube.Cli
 	return kube.MergeKubeconfig(ctx, s.Opts.MergeKubeconfig, management.ContextName(s.Mgmt.Name), kubeconfig)
 }
 
-// Disconnect forgets the way to a management cluster that another machine made. Nothing there is changed.
-func Disconnect(t *management.Target) error {
+// Disconnect forgets the way to a management cluster that another machine made, and removes the context that Connect has written to the
+// user's kubeconfig. Nothing there is changed.
+func Disconnect(ctx context.Context, t *management.Target) error {
+	none := diag.Errorf("`fleetctl teardown` removes one that this machine has made",
+		"this machine has no connection to a management cluster %s", t.Name)
 	if t.Record == nil || !t.Record.Connected {
-		return diag.Errorf("`fleetctl teardown` removes one that this machine has made",
-			"this machine has no connection to a management cluster %s", t.Name)
+		return none
 	}
 	unlock, err := t.Cluster.Lock("fleetctl connect --forget")
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if err := t.Reload(); err != nil {
+		return err
+	}
+	if t.Record == nil || !t.Record.Connected {
+		return none
+	}
+	if into := t.Record.MergedInto; into != "" {
+		if _, err := kube.RemoveFromKubeconfig(ctx, into, management.ContextName(t.Name)); err != nil {
+			return err
+		}
+	}
 	if err := t.Cluster.Remove(); err != nil {
 		return fmt.Errorf("forget the management cluster %s: %w", t.Name, err)
 	}

@@ -151,11 +151,11 @@ func FleetOf(d management.Deps, repo *fleetrepo.Repo) (state.Fleet, error) {
 	if fleet.ID, err = fleetrepo.ReadIdentity(repo.Dir); err != nil || fleet.ID != "" {
 		return fleet, err
 	}
-	records, err := d.Store.List()
+	self := ownership.NewRepo(repo.Dir, "", repo.Fleet)
+	records, err := d.Store.ListOf(self.Declares)
 	if err != nil {
 		return fleet, err
 	}
-	self := ownership.NewRepo(repo.Dir, "", repo.Fleet)
 	for i := range records {
 		if self.Declares(records[i].Name) && self.Owns(&records[i]) {
 			fleet.ID = cmp.Or(fleet.ID, records[i].FleetID)

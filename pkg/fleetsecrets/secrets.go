@@ -190,7 +190,7 @@ func giveKeys(ctx context.Context, d management.Deps, repo *fleetrepo.Repo, keys
 		return err
 	}
 	self := ownership.NewRepo(repo.Dir, id, repo.Fleet)
-	records, err := d.Store.List()
+	records, err := d.Store.ListOf(self.Declares)
 	if err != nil {
 		return err
 	}

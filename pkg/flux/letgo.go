@@ -46,6 +46,33 @@ func (s *System) LetGo(ctx context.Context, release, kubeconfig kube.Key) ([]kub
 	})
 }
 
+// SuspendedFor returns the HelmReleases and Kustomizations of a workload cluster that somebody has suspended, as LetGo would find them.
+func (s *System) SuspendedFor(ctx context.Context, release, kubeconfig kube.Key) ([]kube.Ref, error) {
+	w, err := s.look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at Flux: %w", err)
+	}
+	return suspendedIn(w, release, kubeconfig), nil
+}
+
+func suspendedIn(w world, release, kubeconfig kube.Key) []kube.Ref {
+	var refs []kube.Ref
+	for _, kind := range workers() {
+		for _, ref := range w.refs(kind) {
+			obj := w[kind][ref.Key]
+			if !worksOn(obj, kubeconfig) && (kind != helmReleaseKind || ref.Key != release) {
+				continue
+			}
+			suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
+			before, letGo := obj.GetAnnotations()[letGoAnnotation]
+			if suspended && (!letGo || before == wasSuspended) {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	return refs
+}
+
 // TakeBack undoes LetGo, for objects in the namespace and objects that work on the cluster through the Secret kubeconfig.
 func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
 	_, err := s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {

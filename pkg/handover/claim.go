@@ -230,6 +230,18 @@ func heldBy(owner capi.Owner, damaged error, fleet string) string {
 	return "is managed by " + owner.ManagementCluster
 }
 
+// aborting returns the journal of an abort by this runner. It forgets the Clusters that answered if the hand-over has not
+// come to its claims: then there is no claim to take back, and no reason to ask all Clusters, of which this machine
+// perhaps reaches none.
+func (j *Journal) aborting(runner, by string) *Journal {
+	next := *j
+	if j.Phase != PhaseAborting && !j.Phase.reached(PhaseVerified) {
+		next.Owners = nil
+	}
+	next.Phase, next.Runner, next.By = PhaseAborting, runner, by
+	return &next
+}
+
 // takeBackClaims undoes claimOwners. A record that does not name this claim stays as it is. Clusters that do not answer
 // keep the claim: the warning says so.
 func (r *run) takeBackClaims(ctx context.Context) {

@@ -262,9 +262,7 @@ func (r *run) markAborting(ctx context.Context) error {
 		if !s.journal.Active() {
 			continue
 		}
-		next := *s.journal
-		next.Phase, next.Runner, next.By = PhaseAborting, r.runner, r.by
-		if err := s.put(ctx, &next); err != nil {
+		if err := s.put(ctx, s.journal.aborting(r.runner, r.by)); err != nil {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func (b *bootstrap) keepSnapshots(
 	if err != nil {
 		return err
 	}
-	kept := &changes{client: client, claim: b.session.Claim()}
+	kept := &changes{client: client, claim: b.session.Claim(), known: p.Access.Keys}
 	keep := func(ctx context.Context) error {
 		keys, err := pivot.SealingKeys(p)
 		if err != nil {
@@ -73,7 +73,8 @@ func (b *bootstrap) keepSnapshots(
 type changes struct {
 	client *kube.Client
 	claim  *ownership.Claim
-	last   string // what the last snapshot holds
+	known  secret.Keys // all keys of the fleet
+	last   string      // what the last snapshot holds
 }
 
 // keep keeps a snapshot, if anything has changed since the last one; nil if not. It reads the cluster twice then: the turn of a snapshot
@@ -86,6 +87,7 @@ func (c *changes) keep(ctx context.Context, place snapshot.Place, keys secret.Ke
 	if err != nil {
 		return nil, err
 	}
+	turn.Known = c.known
 	snap, holds, err := c.read(ctx)
 	if err != nil {
 		return nil, err

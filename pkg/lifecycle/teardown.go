@@ -281,7 +281,16 @@ func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) erro
 		return errors.Join(undrained, t.withRemains(ctx, err))
 	}
 	t.result.DeletedClusters = management.FullNames(clusters)
-	return undrained
+	return errors.Join(undrained, t.forgetCarried(ctx, clusters))
+}
+
+// forgetCarried forgets the management clusters that ran on the deleted Clusters.
+func (t *teardown) forgetCarried(ctx context.Context, deleted []capi.Cluster) error {
+	var errs []error
+	for _, c := range deleted {
+		errs = append(errs, t.opts.Target.ForgetCarried(ctx, c.Name))
+	}
+	return errors.Join(errs...)
 }
 
 func (t *teardown) stopServing(ctx context.Context, _ func(string)) error {

@@ -2,6 +2,8 @@ package management
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -74,11 +76,23 @@ func Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 		return nil, err
 	}
 	if o.Workload == "" && o.Target.Record != nil {
-		r := *o.Target.Record
-		r.MergedInto = o.MergeInto
-		return content, o.Target.Cluster.Save(r)
+		return content, o.Target.noteMerged(o.MergeInto)
 	}
 	return content, nil
+}
+
+// noteMerged notes in this machine's record that the user's kubeconfig has a context for the target. It reads the record again, because a
+// pivot may have written it since the target was found, or a teardown may have removed it: the pivot would be forgotten otherwise.
+func (t *Target) noteMerged(into string) error {
+	r, err := t.Cluster.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.MergedInto = into
+	return t.Cluster.Save(*r)
 }
 
 // FindCluster finds a workload cluster by NAME or NAMESPACE/NAME.

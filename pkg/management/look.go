@@ -36,8 +36,11 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 	if err == nil {
 		from.Cluster.State = "running"
 		if from.Client, err = kube.New(kubeconfig, kube.Options{}); err == nil {
-			if other := t.checkWhose(ctx, from.Client); errors.Is(other, ownership.ErrOtherFleet) { // what else is wrong, the report says
+			switch other := t.checkWhose(ctx, from.Client); { // what else is wrong, the report says
+			case errors.Is(other, ownership.ErrOtherFleet):
 				from.Client, err = nil, other
+			case errors.Is(other, ownership.ErrNoClaim):
+				from.Claim = other
 			}
 		}
 		from.Trouble = t.trouble(ctx)

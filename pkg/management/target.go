@@ -77,7 +77,7 @@ func find(store state.Store, name, dir string) (*Target, error) {
 	if name != "" {
 		return namedTarget(store, name, repo)
 	}
-	records, err := store.List()
+	records, err := store.ListOf(func(name string) bool { return repo == nil || repo.Declares(name) })
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func (c *Claim) String() string {
 	return text
 }
 
-// errNoClaim says that the cluster has such an object, but that fleetctl has not written it.
-var errNoClaim = errors.New("it does not say which fleet the cluster belongs to")
+// ErrNoClaim says that the cluster has such an object, but that fleetctl has not written it.
+var ErrNoClaim = errors.New("it does not say which fleet the cluster belongs to")
 
 // ReadClaim reads what the cluster that client reaches knows. It returns nil where the cluster belongs to no fleet yet.
 func ReadClaim(ctx context.Context, client *kube.Client) (*Claim, error) {
@@ -66,7 +66,7 @@ func ReadClaim(ctx context.Context, client *kube.Client) (*Claim, error) {
 		Confirmed: object.Data["confirmed"] == "true", Version: object.ResourceVersion,
 	}
 	if !fleetrepo.ValidIdentity(c.Fleet) || c.Cluster == "" {
-		return nil, diag.Wrap(op, fmt.Errorf("ConfigMap %s: %w", ClaimKey, errNoClaim),
+		return nil, diag.Wrap(op, fmt.Errorf("ConfigMap %s: %w", ClaimKey, ErrNoClaim),
 			"if you know that it is yours, delete the ConfigMap and run `fleetctl init`")
 	}
 	return c, nil

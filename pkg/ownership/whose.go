@@ -42,6 +42,8 @@ type Repo struct {
 	Standbys []string
 	// Hosts are the kinds of hosts that fleet.yaml declares for its management clusters, by name.
 	Hosts map[string]v1alpha1.HostType
+	// Parents has the parent of each management cluster that runs on a workload cluster, by name.
+	Parents map[string]string
 	// Adopted are the management clusters that are older than their use of fleetctl: they have their own path in fleet.yaml.
 	Adopted []string
 }
@@ -73,8 +75,11 @@ func NewRepo(dir, id string, fleet *v1alpha1.Fleet) *Repo {
 		Dir: dir, ID: id, Name: fleet.Metadata.Name, URL: fleet.Spec.Git.URL,
 		Branch: cmp.Or(fleet.Spec.Git.Branch, v1alpha1.DefaultBranch),
 	}
-	r.Hosts = map[string]v1alpha1.HostType{}
+	r.Hosts, r.Parents = map[string]v1alpha1.HostType{}, map[string]string{}
 	for _, m := range fleet.Spec.ManagementClusters {
+		if m.Parent != "" {
+			r.Parents[m.Name] = m.Parent
+		}
 		if m.Repository != nil {
 			r.Elsewhere = append(r.Elsewhere, m.Name) // it is another fleet's
 			continue

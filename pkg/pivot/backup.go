@@ -77,13 +77,13 @@ func Backup(ctx context.Context, deps management.Deps, o BackupOptions) (*Backup
 		return nil, diag.Errorf("run `fleetctl init` first",
 			"the cluster %s belongs to no fleet, so it has nothing to back up", o.Target.Name)
 	}
-	keys, err := backupKeys(ctx, deps, o, claim, client)
+	keys, known, err := backupKeys(ctx, deps, o, claim, client)
 	if err != nil {
 		return nil, err
 	}
 	made := aboutNewFolder(place, o.Target.Name)
 	step := deps.Report.Start("take a snapshot of " + o.Target.Name)
-	snap, missing, err := keepOne(ctx, place, keys, client, claim, step.Detail)
+	snap, missing, err := keepOne(ctx, place, keys, known, client, claim, step.Detail)
 	if err != nil {
 		step.Fail(err)
 		return nil, err
@@ -117,12 +117,16 @@ func showCommand(from, id string) string {
 	return diag.ShellCommand(append(words, "--snapshot", id, "--dry-run")...)
 }
 
-// keepOne takes a snapshot, and keeps it as the newest of the place.
+// keepOne takes a snapshot, and keeps it as the newest of the place. known are the keys that decrypt earlier snapshots of the fleet.
 func keepOne(
-	ctx context.Context, place snapshot.Place, keys secret.Keys, client *kube.Client, claim *ownership.Claim, detail func(string),
+	ctx context.Context, place snapshot.Place, keys, known secret.Keys, client *kube.Client, claim *ownership.Claim, detail func(string),
 ) (*snapshot.Snapshot, []string, error) {
 	turn, err := snapshot.Begin(ctx, place, time.Now())
 	if err != nil {
+		return nil, nil, err
+	}
+	turn.Known = known
+	if err := turn.RefuseOthers(ctx, claim.Fleet, keys); err != nil {
 		return nil, nil, err
 	}
 	snap, missing, err := TakeSnapshot(ctx, client, claim)
@@ -150,28 +154,32 @@ func (o BackupOptions) place() (snapshot.Place, error) {
 }
 
 // backupKeys returns the keys that the fleet repo is encrypted for now. It returns no older key, which may have leaked, and no key of
-// another fleet. Without a fleet repo, it returns the keys with which the management cluster decrypts its secrets.
-func backupKeys(ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client) (secret.Keys, error) {
+// another fleet. Without a fleet repo, it returns the keys with which the management cluster decrypts its secrets. known are all keys of
+// the fleet that this machine and the management cluster have.
+func backupKeys(
+	ctx context.Context, d management.Deps, o BackupOptions, claim *ownership.Claim, client *kube.Client,
+) (keys, known secret.Keys, err error) {
 	top, err := fleetrepo.Find(o.Dir)
 	if err != nil {
 		top = o.Dir // o.Dir is in no fleet repo
 	}
 	local, err := fleetsecrets.LocalKeys(d, state.Fleet{ID: claim.Fleet, Name: claim.Name}, top, o.AgeKeyFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	there, err := fleetsecrets.ClusterKeys(ctx, client)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(there) == 0 {
 		there = local
 	}
-	keys, err := keysInUse(top, fleetsecrets.Unique(slices.Concat(there, local)), there)
+	known = fleetsecrets.Unique(slices.Concat(there, local))
+	keys, err = keysInUse(top, known, there)
 	if err == nil && len(keys) == 0 {
 		err = diag.Errorf("give --age-key-file, or let `fleetctl init` make an age key", "the fleet has no age key to encrypt the snapshot for")
 	}
-	return keys, err
+	return keys, known, err
 }
 
 // TakeSnapshot reads everything that a management cluster manages. Its ID is found when it is kept: see snapshot.Turn. TakeSnapshot also

@@ -68,7 +68,7 @@ func handedOverSince(ctx context.Context, s *session.Session, place snapshot.Pla
 		if err != nil {
 			return err
 		}
-		if later.HandedOver != "" && !s.OwnNote(later) {
+		if later.HandedOver != "" && later.Fleet == s.Identity() && !s.OwnNote(later) {
 			return refuseHandedOverSince(s.DeclaredAs(), later)
 		}
 	}

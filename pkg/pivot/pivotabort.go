@@ -140,6 +140,55 @@ func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Cli
 	return client, err
 }
 
+// settleAbort does what an abort has to do once no journal names the hand-over any more. The kept target goes last, because it tells a
+// later run that an abort was cut off before.
+func (p *Move) settleAbort(ctx context.Context, target string) error {
+	if err := p.snapshotAgain(ctx); ctx.Err() != nil {
+		return err
+	} else if err != nil {
+		p.session.Deps.Report.Warn(fmt.Sprintf(
+			"the hand-over is undone, but a note beside the snapshots still says that %s has taken over: run `fleetctl backup` (%v)",
+			target, err))
+	}
+	return p.forgetTarget(ctx)
+}
+
+// forgetBegun is an abort without a journal. An earlier run was cut off either before it wrote the first one, or after its abort had
+// removed them. Only the kept target tells this. The target's journal says whether it has taken over, in case that somebody has deleted
+// the journal of the source.
+func (p *Move) forgetBegun(ctx context.Context) (*MoveResult, error) {
+	result := &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}
+	kept, err := p.keptTarget(ctx, p.source)
+	if err != nil || kept == nil {
+		return result, err
+	}
+	if client, err := kube.New(kept.Kubeconfig, kube.Options{}); err == nil {
+		asked, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		journal, err := handover.ReadJournal(asked, client)
+		if err == nil && p.isTargetOf(journal) {
+			return nil, diag.Errorf("name the target, whose journal tells what has to be done: `fleetctl pivot --abort --to-kubeconfig FILE`",
+				"%s has a journal of a hand-over from %s, which has none", kept.Name, p.session.Mgmt.Name)
+		}
+	}
+	step := p.session.Deps.Report.Start("forget the hand-over to " + kept.Name)
+	if err := p.settleAbort(ctx, kept.Name); err != nil {
+		step.Fail(err)
+		return nil, err
+	}
+	step.Done()
+	result.Outcome, result.Report = "undone", &handover.Report{
+		Source: p.session.Mgmt.Name, Target: kept.Name, Phase: handover.PhaseAborting,
+		Moved: map[string]int{}, Clusters: []string{}, Available: []string{}, Warnings: []string{},
+	}
+	return result, nil
+}
+
+// isTargetOf tells whether the journal is that of a target that takes over, or has taken over, all work of this management cluster.
+func (p *Move) isTargetOf(j *handover.Journal) bool {
+	return j != nil && j.Role == handover.RoleTarget && j.Whole() && j.Snapshot == "" && !j.Around && j.Source.Name == p.session.Mgmt.Name
+}
+
 // snapshotAgain takes a snapshot of a management cluster that keeps its work after an abort. The snapshot replaces the note that the work
 // was handed over.
 func (p *Move) snapshotAgain(ctx context.Context) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -156,7 +155,7 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 		if err := handover.CheckFence(ctx, source); err != nil {
 			return nil, err
 		}
-		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, nil
+		return p.forgetBegun(ctx)
 	}
 	options := handover.Options{Fleet: p.session.Identity(), Source: source}
 	if o.WithoutTarget {
@@ -211,13 +210,8 @@ func (p *Move) abort(
 	if options.Target.Client != nil {
 		tellGiven(ctx, options.Target.Client, report.Target, p.session.Deps.Report.Warn)
 	}
-	if err := p.forgetTarget(ctx); err != nil {
+	if err := p.settleAbort(ctx, report.Target); err != nil {
 		return nil, err
-	}
-	if err := p.snapshotAgain(ctx); err != nil {
-		p.session.Deps.Report.Warn(fmt.Sprintf(
-			"the hand-over is undone, but a note beside the snapshots still says that %s has taken over: run `fleetctl backup` (%v)",
-			report.Target, err))
 	}
 	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }

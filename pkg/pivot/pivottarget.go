@@ -96,9 +96,10 @@ func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarg
 	if err != nil {
 		return nil, err
 	}
-	kept, err := decodeKept(raw)
-	if err != nil {
-		return nil, err
+	kept := decodeKept(raw)
+	if kept == nil {
+		return nil, diag.Errorf("give the kubeconfig of the target: --to-kubeconfig FILE",
+			"the Secret %s at %s, which has the kubeconfig of the target, is damaged", targetSecret, p.session.Mgmt.Name)
 	}
 	// A kubeconfig may run programs and read files of this machine, and every writer of Secrets at the source can write this one.
 	if reach, err := kube.ReachOf(kept.Kubeconfig); err != nil || reach.Text() != "" {
@@ -109,6 +110,8 @@ func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarg
 	return kept, nil
 }
 
+// readKept returns the target that an earlier run has kept on this machine. It returns nil if there is none, or if the file is damaged: the
+// source has the same, and the user can give a kubeconfig.
 func readKept(cluster state.Cluster) (*handedTarget, error) {
 	raw, err := os.ReadFile(cluster.Path(targetFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,15 +120,16 @@ func readKept(cluster state.Cluster) (*handedTarget, error) {
 	if err != nil {
 		return nil, diag.Wrap("read the kept kubeconfig of the target", err, "")
 	}
-	return decodeKept(raw)
+	return decodeKept(raw), nil
 }
 
-func decodeKept(raw []byte) (*handedTarget, error) {
+// decodeKept returns nil for what is not a whole handedTarget.
+func decodeKept(raw []byte) *handedTarget {
 	kept := &handedTarget{}
-	if err := json.Unmarshal(raw, kept); err != nil {
-		return nil, fmt.Errorf("read the kept kubeconfig of the target: %w", err)
+	if err := json.Unmarshal(raw, kept); err != nil || kept.Name == "" || len(kept.Kubeconfig) == 0 {
+		return nil
 	}
-	return kept, nil
+	return kept
 }
 
 func removeKept(cluster state.Cluster) error {
@@ -136,7 +140,7 @@ func removeKept(cluster state.Cluster) error {
 	return nil
 }
 
-// forgetTarget removes the kept target after an abort.
+// forgetTarget removes the kept target after an abort. Until then, the same abort goes on: see forgetBegun.
 func (p *Move) forgetTarget(ctx context.Context) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
 	err := kube.Retry(ctx, func(ctx context.Context) error { return p.source.WithWatch.Delete(ctx, secret) })

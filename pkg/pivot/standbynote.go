@@ -61,6 +61,7 @@ func notesSince(
 			return nil, nil, err
 		}
 		switch {
+		case snap.Fleet != s.Identity(): // it says nothing about this management cluster
 		case snap.HandedOver == "" && since == "":
 			return own, other, nil
 		case snap.HandedOver == "":

@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -47,7 +49,20 @@ func (s *Session) AskParent(ctx context.Context) error {
 	if err != nil {
 		return diag.Wrap(op, err, "")
 	}
-	return kube.MergeKubeconfig(ctx, s.Cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
+	return keepWay(ctx, s.Cluster.Path(hosts.WorkloadKubeconfigFile), name, kubeconfig)
+}
+
+// keepWay writes the kubeconfig that the parent has given to a file of this machine. A damaged file is no reason to fail: it has nothing
+// that the parent does not give.
+func keepWay(ctx context.Context, file, name string, kubeconfig []byte) error {
+	err := kube.MergeKubeconfig(ctx, file, name, kubeconfig)
+	if _, damaged := hosts.Kubeconfig(file, ""); err == nil || damaged == nil {
+		return err
+	}
+	if removed := os.Remove(file); removed != nil {
+		return errors.Join(err, removed)
+	}
+	return kube.MergeKubeconfig(ctx, file, name, kubeconfig)
 }
 
 // reachAsConnected makes the session reach a management cluster with the kubeconfig that `fleetctl connect` has kept, whatever host

@@ -23,7 +23,7 @@ func Put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) error 
 	if err != nil {
 		return err
 	}
-	prune(ctx, place, s.ID, ids)
+	prune(ctx, place, s, keys, ids)
 	return nil
 }
 
@@ -97,7 +97,8 @@ func IsUnreadable(err error) bool {
 // openHint returns the hint of err, the reason why the snapshot id cannot be opened.
 func openHint(err error, place Place, id string, ids []string) string {
 	if errors.Is(err, secret.ErrNoKey) {
-		return diag.Hint(err)
+		return diag.Hint(err) + "; if no key of this fleet decrypts it, another fleet has a management cluster of this name, and keeps its " +
+			"snapshots there, too: bring those to a place of their own, and run the same command again"
 	}
 	return diag.Hint(err) + older(place, id, ids)
 }

@@ -18,6 +18,8 @@ type Turn struct {
 	place  Place
 	id     string
 	before []string // the IDs that the place had when the turn began
+	// Known are keys that decrypt earlier snapshots of the fleet, besides the ones that the new snapshot is encrypted for.
+	Known secret.Keys
 }
 
 // Begin begins a turn. Call it before you read what the snapshot will hold: then a snapshot is never later than a note about a hand-over
@@ -28,7 +30,7 @@ func Begin(ctx context.Context, place Place, now time.Time) (*Turn, error) {
 		return nil, err
 	}
 	id, err := nextID(ids, now)
-	return &Turn{place, id, ids}, diag.Wrap("find the name of the next snapshot in "+place.String(), err, diag.Hint(err))
+	return &Turn{place: place, id: id, before: ids}, diag.Wrap("find the name of the next snapshot in "+place.String(), err, diag.Hint(err))
 }
 
 // nextID is an ID that sorts behind all of ids, the oldest first: of now, or else of the second after the newest.
@@ -62,7 +64,7 @@ func (t *Turn) Put(ctx context.Context, s *Snapshot, keys secret.Keys) error {
 	if err := t.refuseNote(ctx, s, keys, ids); err != nil {
 		return err
 	}
-	prune(ctx, t.place, s.ID, ids)
+	prune(ctx, t.place, s, slices.Concat(keys, t.Known), ids)
 	return nil
 }
 
@@ -127,11 +129,31 @@ func put(ctx context.Context, place Place, s *Snapshot, keys secret.Keys) ([]str
 	return ids, err
 }
 
-// prune removes the oldest snapshots beyond Keep, and never the one that was kept now. That one cannot be removed is no error: the new one
-// is there.
-func prune(ctx context.Context, place Place, kept string, ids []string) {
+// RefuseOthers returns an error if the newest snapshot that the place had when the turn began is another fleet's. The snapshots of two
+// management clusters of one name would get mixed up: neither fleet could restore its own, once the other has kept a later one.
+func (t *Turn) RefuseOthers(ctx context.Context, fleet string, keys secret.Keys) error {
+	if len(t.before) == 0 {
+		return nil
+	}
+	newest, err := Find(ctx, t.place, t.before[len(t.before)-1], slices.Concat(keys, t.Known))
+	if err != nil || newest.Fleet == fleet {
+		return nil //nolint:nilerr // what nobody here can read is no reason to take no snapshot
+	}
+	return diag.Errorf("name a place that is this fleet's own: the flag --to, or spec.snapshots.to in fleet.yaml",
+		"%s has snapshots of the management cluster %s of another fleet, %s (%.8s): %s is the newest", t.place, newest.ManagementCluster,
+		newest.FleetName, newest.Fleet, newest.ID)
+}
+
+// prune removes the oldest snapshots beyond Keep, and never the one that was kept now. It leaves those that are another fleet's, and those
+// that none of the keys decrypts, because they may be. That one cannot be removed is no error: the new one is there.
+func prune(ctx context.Context, place Place, kept *Snapshot, keys secret.Keys, ids []string) {
 	for _, id := range ids[:max(len(ids)-Keep, 0)] {
-		if id != kept {
+		if id == kept.ID {
+			continue
+		}
+		old, err := Find(ctx, place, id, keys)
+		damaged := IsUnreadable(err) && !errors.Is(err, secret.ErrNoKey)
+		if damaged || err == nil && old.Fleet == kept.Fleet {
 			_ = place.Remove(ctx, id)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/secret"
 )
 
@@ -190,5 +191,74 @@ func TestCannotTellWhetherItIsTheNewest(t *testing.T) {
 	err = turn.Put(t.Context(), taken(time.Now()), newKeys(t))
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "cannot be told") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Two fleets have a management cluster of one name, and one place. Neither removes the other's snapshots, and neither is told that it has
+// none.
+func TestTwoFleetsInOnePlace(t *testing.T) {
+	first, second, place := newKeys(t), newKeys(t), newPlace(t)
+	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	mine := keepAt(t, place, now, first)
+	theirs := func(at time.Time, keys secret.Keys) {
+		t.Helper()
+		turn, err := Begin(t.Context(), place, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := taken(at)
+		s.Fleet, s.FleetName = "7c9e6679-7425-40de-944b-e07fc1f90ae7", "other"
+		if err := turn.RefuseOthers(t.Context(), s.Fleet, keys); (err == nil) != (keys[0] != first[0]) {
+			t.Errorf("it can read whose the newest is, and says %v", err)
+		}
+		if err := turn.Put(t.Context(), s, keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 2 * Keep {
+		theirs(now.Add(time.Duration(n+1)*time.Minute), second)
+	}
+	if s, err := Find(t.Context(), place, mine.ID, first); err != nil || s.ID != mine.ID {
+		t.Errorf("the other fleet has removed it: %v", err)
+	}
+	if ids, err := place.List(t.Context()); err != nil || len(ids) != Keep+1 {
+		t.Errorf("the place has %d snapshots, %v", len(ids), err)
+	}
+	_, err := Find(t.Context(), place, "", first)
+	if errors.Is(err, fs.ErrNotExist) || !IsUnreadable(err) || !strings.Contains(diag.Hint(err), "a place of their own") {
+		t.Errorf("%v (%s)", err, diag.Hint(err))
+	}
+
+	place = newPlace(t) // a copy of the fleet repo, with its keys, is a fleet of its own
+	keepAt(t, place, now, first)
+	theirs(now.Add(time.Hour), first)
+	turn, err := Begin(t.Context(), place, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := turn.RefuseOthers(t.Context(), mine.Fleet, first); err == nil || !strings.Contains(err.Error(), "of another fleet, other") {
+		t.Errorf("%v", err)
+	}
+}
+
+// After a rotation, a machine with the earlier key still removes the snapshots that are encrypted for that.
+func TestRemovesSnapshotsOfEarlierKeys(t *testing.T) {
+	earlier, now, place := newKeys(t), newKeys(t), newPlace(t)
+	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	for n := range Keep {
+		keepAt(t, place, at.Add(time.Duration(n)*time.Minute), earlier)
+	}
+	for n := range Keep {
+		turn, err := Begin(t.Context(), place, at.Add(time.Duration(n)*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.Known = earlier
+		if err := turn.Put(t.Context(), taken(at), now); err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := place.List(t.Context()); err != nil || len(ids) != Keep {
+			t.Fatalf("the place has %d snapshots, %v", len(ids), err)
+		}
 	}
 }

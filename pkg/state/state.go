@@ -97,6 +97,12 @@ func (s Store) SupportBundle(name string, gathered time.Time) (string, error) {
 
 // List returns the records of all management clusters, by name. A folder without a record is left out.
 func (s Store) List() ([]Record, error) {
+	return s.ListOf(func(string) bool { return true })
+}
+
+// ListOf is List that leaves out the records that cannot be read, except those of the names that matter to the caller: one damaged record
+// must not keep the user from all other management clusters.
+func (s Store) ListOf(matters func(name string) bool) ([]Record, error) {
 	entries, err := os.ReadDir(filepath.Join(s.Dir, "clusters"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -107,7 +113,7 @@ func (s Store) List() ([]Record, error) {
 	var out []Record
 	for _, e := range entries {
 		r, err := s.Cluster(e.Name()).Load()
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || err != nil && !matters(e.Name()) {
 			continue
 		}
 		if err != nil {
@@ -131,7 +137,8 @@ func (c Cluster) Load() (*Record, error) {
 	}
 	var r Record
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, diag.Wrap("read "+path, err, "remove the file and run `fleetctl init` again: it is written anew")
+		return nil, diag.Wrap("read "+path, err, "remove the file: `fleetctl init` writes it anew; or, if another machine made it, or another "+
+			"cluster has its work by now, `fleetctl connect --management "+c.Name+"`")
 	}
 	if r.Name != c.Name { // the folder was renamed, or another one put into its place
 		return nil, diag.Errorf("give the folder its name back, or remove the file and run `fleetctl connect`",

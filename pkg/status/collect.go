@@ -26,6 +26,8 @@ type Sources struct {
 	Cluster     Cluster
 	Client      *kube.Client
 	Unreachable error
+	// Claim, if not nil, says why nobody can tell from the management cluster which fleet it belongs to.
+	Claim error
 	// Trouble is the result of host.Complainer, which explains why an API server does not answer; nil if the host found nothing.
 	Trouble error
 	// Repo is the folder of the fleet repo; empty if it is not known.
@@ -43,6 +45,9 @@ func Collect(ctx context.Context, from Sources) *Report {
 		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{},
 		Unknown: []string{}, Problems: []Problem{},
 	}}
+	if from.Claim != nil {
+		c.missing(partClaim, from.Claim)
+	}
 	parts := []func(context.Context){c.git}
 	if from.Client == nil {
 		c.report.Unknown = append(c.report.Unknown, partFlux, partProviders, partClusters)
@@ -89,7 +94,9 @@ func reason(err error) string {
 
 // inOrder sorts the sources that could not be read into the order of the tree.
 func inOrder(failed []Problem) []Problem {
-	order := []string{repoServer, "fleet repo ", apiServer, partProviders, partFlux, partClusters, partJournal, partStandby, partPlace}
+	order := []string{
+		repoServer, "fleet repo ", apiServer, partClaim, partProviders, partFlux, partClusters, partJournal, partStandby, partPlace,
+	}
 	place := func(p Problem) int {
 		return slices.IndexFunc(order, func(name string) bool { return strings.HasPrefix(p.Object, name) })
 	}

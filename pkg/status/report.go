@@ -186,6 +186,7 @@ const (
 	partProviders = "providers"
 	partFlux      = "Flux"
 	partClusters  = "workload clusters"
+	partClaim     = "its claim to the fleet"
 	partPlace     = "its place in the fleet"
 )
 

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -27,6 +29,9 @@ const (
 func (t *transfer) plan(ctx context.Context) error {
 	if !t.handedOver() {
 		if err := t.checkCarry(ctx); err != nil {
+			return err
+		}
+		if err := t.tellSuspended(ctx); err != nil {
 			return err
 		}
 		if !t.journal.Active() {
@@ -55,6 +60,29 @@ func (t *transfer) plan(ctx context.Context) error {
 	changed, err := change.Make(ctx, o)
 	t.result.Change = changed
 	return err
+}
+
+// tellSuspended warns of the HelmReleases and Kustomizations of the cluster that somebody has suspended at the source. The fleet repo, from
+// which the target's Flux makes them, does not have to know of that.
+func (t *transfer) tellSuspended(ctx context.Context) error {
+	if t.from.client == nil {
+		return nil
+	}
+	refs, err := flux.NewSystem(t.from.client).SuspendedFor(ctx, t.release, capi.KubeconfigSecret(t.key))
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	t.Report.Warn(fmt.Sprintf("suspended at %s: %s. The Flux of %s applies them as the fleet repo says: if they are to stay suspended, set "+
+		"spec.suspend there first", t.from.target.Name, strings.Join(namesOf(refs), ", "), t.to.target.Name))
+	return nil
+}
+
+func namesOf(refs []kube.Ref) []string {
+	names := make([]string, len(refs))
+	for i, ref := range refs {
+		names[i] = ref.String()
+	}
+	return names
 }
 
 // run makes all changes of a transfer.
@@ -154,7 +182,7 @@ func (t *transfer) waitAvailable(ctx context.Context, detail func(string)) error
 	if err != nil {
 		return err
 	}
-	return manager.WaitAvailable(ctx, []kube.Key{t.key}, detail)
+	return manager.WaitAvailableAgain(ctx, []kube.Key{t.key}, detail)
 }
 
 // changeRepo moves the cluster's folder in the fleet repo.

@@ -44,6 +44,18 @@ func (m *Members) Pause(ctx context.Context, graph *Graph) (int, error) {
 	})
 }
 
+// pausedByOthers tells whether somebody other than a hand-over has paused a Cluster.
+func pausedByOthers(obj *unstructured.Unstructured) bool {
+	have := obj.GetAnnotations()
+	if _, ours := have[PausedMark]; ours {
+		return false
+	}
+	_, annotated := have[clusterv1.PausedAnnotation]
+	_, held := have[HeldMark] // then the annotation is the hand-over's
+	paused, _, _ := unstructured.NestedBool(obj.Object, "spec", "paused")
+	return paused || annotated && !held
+}
+
 // Unpause restores the state before Pause on those objects that are Clusters or ClusterClasses. It also sets the owner annotation of the
 // Clusters to owner, unless owner is "".
 func (m *Members) Unpause(ctx context.Context, objects []*unstructured.Unstructured, owner string) error {

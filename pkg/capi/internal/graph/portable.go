@@ -133,11 +133,12 @@ func (g *Graph) Clusters() []string {
 	return names
 }
 
-// Available returns the graph's Clusters that are Available, as NAMESPACE/NAME, sorted.
+// Available returns the graph's Clusters that are Available, as NAMESPACE/NAME, sorted. It leaves out Clusters that somebody has paused:
+// Cluster API does not judge them, so they show an old finding, and nobody can wait until they are Available again.
 func (g *Graph) Available() []string {
 	names := []string{}
 	for _, item := range g.OfKind(clusterGroupKind.Kind) {
-		if isTrue(item.Unstructured, clusterv1.ClusterAvailableCondition) {
+		if isTrue(item.Unstructured, clusterv1.ClusterAvailableCondition) && !pausedByOthers(item.Unstructured) {
 			names = append(names, item.Ref().Key.String())
 		}
 	}
