@@ -179,7 +179,8 @@ func aksScaling(p part) {
 		scaling.refuse("minSize", "a pool of the mode System has one node or more", "set it to 1 or more, or mode to User")
 	}
 	if system && p.word("scaleSetPriority") == "Spot" {
-		p.refuse("scaleSetPriority", "a pool of the mode System has no machines that Azure may take away", "take it away, or set mode to User")
+		p.refuse("scaleSetPriority", "a pool of the mode System has no machines that Azure may end at any time",
+			"take it away, or set mode to User")
 	}
 	azureZones(p, "availabilityZones")
 }
