@@ -81,7 +81,20 @@ func networksOf(o *object, content map[string]any) ([]network, diag.Findings) {
 	for _, p := range netPaths[o.Kind] {
 		r.path(content, p.of, "", p.path)
 	}
+	if o.Kind == "AzureCluster" {
+		r.found = inSubnets(r.found)
+	}
 	return r.found, r.wrong
+}
+
+// inSubnets leaves out the network around the subnets: machines in Azure are in the subnets alone, and the ranges of pods may be next to
+// them in the same network, as in the templates of its provider for IPv6.
+func inSubnets(found []network) []network {
+	const subnets = "spec.networkSpec.subnets["
+	if !slices.ContainsFunc(found, func(n network) bool { return strings.HasPrefix(n.field, subnets) }) {
+		return found
+	}
+	return slices.DeleteFunc(found, func(n network) bool { return !strings.HasPrefix(n.field, subnets) })
 }
 
 // networkReader collects the networks of one object.
@@ -134,6 +147,9 @@ func (r *networkReader) take(of, text, field string) {
 func (r *networkReader) address(of, text, field string) {
 	ip, err := netip.ParseAddr(text)
 	switch ip = ip.Unmap().WithZone(""); {
+	case err != nil && of == ofEndpoint && strings.ContainsAny(text, ":/"):
+		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is neither an address nor the name of a host", text),
+			"write the address alone: the port is a field of its own"))
 	case err != nil && of == ofEndpoint && strings.Trim(text, "0123456789.") == "":
 		r.wrong = append(r.wrong, r.object.at(field, RuleValue, fmt.Sprintf("%.80q is no address", text), "write it as 192.0.2.10"))
 	case err == nil && !ip.IsUnspecified(): // other texts are names, or addresses that are not known yet

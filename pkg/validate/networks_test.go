@@ -50,6 +50,12 @@ kind: AWSCluster
 metadata: {name: c}
 spec: {network: {vpc: {cidrBlock: 10.0.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: SECOND}], ipv6: {cidrBlock: SIX}}}}
 `
+	const azure = cluster + `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AzureCluster
+metadata: {name: c}
+spec: {networkSpec: {vnet: {cidrBlocks: [10.0.0.0/9]}SUBNETS}}
+`
 	const eks = cluster + `---
 apiVersion: controlplane.cluster.x-k8s.io/v1beta2
 kind: AWSManagedControlPlane
@@ -61,6 +67,14 @@ spec: {secondaryCidrBlock: SECOND, network: {vpc: {cidrBlock: 10.0.0.0/16, secon
 		manifests string
 		want      []string
 	}{
+		"Azure, pods beside the subnets": {
+			fill(azure, "PODS", "10.64.0.0/16", "SUBNETS", ", subnets: [{cidrBlocks: [10.0.0.0/16]}, {cidrBlocks: [10.1.0.0/16]}]"),
+			nil,
+		},
+		"Azure, pods in a network without subnets": {
+			fill(azure, "PODS", "10.64.0.0/16", "SUBNETS", ""),
+			[]string{"10.64.0.0/16, for pods, has addresses in common with 10.0.0.0/9", "10.96.0.0/12, for Services, has addresses in common"},
+		},
 		"GKE": {fill(gke, "SERVICE", "10.11.0.0/16", "SUBNET", "10.0.0.0/20"), nil},
 		"GKE, Services in the pods'": {
 			fill(gke, "SERVICE", "10.10.128.0/20", "SUBNET", "10.0.0.0/20"),
@@ -94,6 +108,10 @@ spec: {secondaryCidrBlock: SECOND, network: {vpc: {cidrBlock: 10.0.0.0/16, secon
 		"API server by a variable":   {fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "${HOST}"), nil},
 		"API server by a number that is none": {
 			fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "300.1.1.1"), []string{`"300.1.1.1" is no address`},
+		},
+		"API server with its port": {
+			fill(machines, "PODS", "192.168.0.0/16", "KIND", "VSphereCluster", "HOST", "192.0.2.10:6443"),
+			[]string{`"192.0.2.10:6443" is neither an address nor the name`},
 		},
 		"DNS among the Services":  {fill(aks, "PODS", "192.168.0.0/16", "DNS", "10.96.0.10"), nil},
 		"DNS among those of IPv6": {fill(aks, "PODS", "192.168.0.0/16", "DNS", "fd00:2::a"), nil},

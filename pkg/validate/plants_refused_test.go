@@ -22,6 +22,16 @@ func plantsRefused() (out []plant) {
 			"network:\n  subnets:\n  - {name: a, cidrBlock: 10.0.0.0/20}\n  - name: b\n    cidrBlock: 10.0.8.0/21", "cidrBlock: 10.0.8.0/21",
 		},
 		{"packets that are too large", "GCPCluster", "network:\n  mtu: 9000", "mtu: 9000"},
+		{
+			"a cluster of Azure Service Operator without its ManagedCluster", "AzureASOManagedControlPlane",
+			"resources:\n- {apiVersion: resources.azure.com/v1api20200601, kind: ResourceGroup}", "resources:",
+		},
+		{"a pool for the system on spot machines", "AzureManagedMachinePool", "mode: System\nname: a\nscaleSetPriority: Spot", "scaleSetPriority:"},
+		{"a subscription by its name", "AzureManagedControlPlane", "subscriptionID: production", "subscriptionID:"},
+		{"a disk of a type that is none", "GCPMachineTemplate", "instanceType: e2-standard-4\nrootDeviceType: ssd", "rootDeviceType: ssd"},
+		{"a range for the control plane of GKE", "GCPManagedControlPlane", "clusterNetwork:\n  privateCluster:\n    controlPlaneCidrBlock: " +
+			"172.16.0.0/24", "controlPlaneCidrBlock:"},
+		{"names that nothing can have", "VSphereMachineTemplate", "namingStrategy:\n  template: '{{ .machine.name }}_vm'", "template: '{{"},
 		{"sockets that are not full", "VSphereMachineTemplate", "numCPUs: 6\nnumCoresPerSocket: 4", "numCoresPerSocket: 4"},
 		{"memory that is no multiple of 4", "VSphereMachineTemplate", "memoryMiB: 8190", "memoryMiB: 8190"},
 	} {

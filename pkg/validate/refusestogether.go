@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -12,7 +14,7 @@ import (
 // checkRefusedTogether reports what a provider refuses of several objects of one cluster only together: of its infrastructure, its control
 // plane and its machines.
 func checkRefusedTogether(all []*object) diag.Findings {
-	c := &clusterParts{contents: map[*object]refused.Object{}, own: referable(all, func(o *object) bool {
+	c := &clusterParts{contents: map[*object]refused.Object{}, pools: map[*object][]*object{}, own: referable(all, func(o *object) bool {
 		return o.Kind == "Cluster" || strings.HasSuffix(o.Kind, "ControlPlane") || refused.IsJudgedTogether(o.Object)
 	})}
 	for _, o := range all {
@@ -27,7 +29,8 @@ func checkRefusedTogether(all []*object) diag.Findings {
 			}
 		}
 	}
-	return c.findings
+	c.allPools()
+	return slices.Concat(c.findings, sharedSecrets(all))
 }
 
 // clusterParts judges the parts of clusters together.
@@ -35,6 +38,9 @@ type clusterParts struct {
 	own      map[known]*object
 	contents map[*object]refused.Object // each is read once, because a cluster is compared with each of its pools
 	findings diag.Findings
+	// planes are the control planes of AKS in their order, and pools those of each.
+	planes []*object
+	pools  map[*object][]*object
 }
 
 // cluster judges the infrastructure of a Cluster, and the machines of its control plane.
@@ -44,7 +50,7 @@ func (c *clusterParts) cluster(cluster *object, p place) {
 		return // such a control plane is no machines of the infrastructure, or nobody knows
 	}
 	if infra := c.own[cluster.referenceAs(infraCluster).in(p)]; infra != nil {
-		refused.JudgeCluster(c.read(infra), c.report(infra))
+		refused.JudgeCluster(c.read(infra), c.read(cluster), c.report(infra))
 	}
 	c.machines(plane, cluster, p)
 }
@@ -57,11 +63,68 @@ func (c *clusterParts) machines(owner, cluster *object, p place) {
 			continue
 		}
 		for _, of := range []role{infraCluster, controlPlane} {
-			if whole := c.own[cluster.referenceAs(of).in(p)]; whole != nil {
-				refused.JudgeMachines(c.read(made), c.read(whole), c.report(made))
+			whole := c.own[cluster.referenceAs(of).in(p)]
+			if whole == nil {
+				continue
+			}
+			refused.JudgeMachines(c.read(made), c.read(whole), c.report(made))
+			if refused.IsJudgedWithOwner(made.Object, whole.Object) {
+				refused.JudgeOwned(c.read(owner), c.read(made), c.read(whole), c.report(owner), c.report(made))
+			}
+			c.pool(made, whole)
+		}
+	}
+}
+
+// pool remembers a pool of AKS, with its control plane.
+func (c *clusterParts) pool(made, plane *object) {
+	if plane.Kind != "AzureManagedControlPlane" && plane.Kind != "AzureASOManagedControlPlane" || slices.Contains(c.pools[plane], made) ||
+		made.Kind != "AzureManagedMachinePool" && made.Kind != "AzureASOManagedMachinePool" {
+		return
+	}
+	if len(c.pools[plane]) == 0 {
+		c.planes = append(c.planes, plane)
+	}
+	c.pools[plane] = append(c.pools[plane], made)
+}
+
+// allPools judges the pools of each cluster in AKS together.
+func (c *clusterParts) allPools() {
+	for _, plane := range c.planes {
+		var pools []refused.Object
+		var reports []refused.Report
+		for _, o := range c.pools[plane] {
+			pools, reports = append(pools, c.read(o)), append(reports, c.report(o))
+		}
+		refused.JudgePools(pools, reports)
+	}
+}
+
+// sharedSecrets reports Secrets that two clusters or identities of vSphere name. CAPV makes the first one the owner, and refuses others:
+// reconcileIdentitySecret in controllers/vspherecluster_reconciler.go, and controllers/vsphereclusteridentity_controller.go.
+func sharedSecrets(all []*object) diag.Findings {
+	var out diag.Findings
+	owners := map[known]*object{}
+	for _, o := range all {
+		if o.content != nil || groupOf(o) != "infrastructure."+clusterGroup || o.Kind != "VSphereCluster" && o.Kind != "VSphereClusterIdentity" {
+			continue
+		}
+		for _, p := range o.places() {
+			ref := o.referenceTo("Secret")
+			secret := ref.in(p)
+			owner := owners[secret]
+			switch {
+			case ref.name == "":
+			case owner == nil:
+				owners[secret] = o
+			case owner != o && (owner.Kind != o.Kind || owner.Name != o.Name || owner.Namespace != o.Namespace):
+				out = append(out, o.at(ref.field, RuleRefused,
+					fmt.Sprintf("the Secret %.80s is that of %s %.80s, and the provider takes a Secret from one alone", ref.name, owner.Kind, owner.Name),
+					"give each a Secret of its own, or let all clusters name one VSphereClusterIdentity"))
 			}
 		}
 	}
+	return out
 }
 
 // report returns a function that adds a finding about an object.

@@ -102,6 +102,9 @@ func (m *maker) pools(c *RandomCluster, values map[string]any) error {
 	if c.Flavour == "azure-aks" { // no dashes, and no digit at first
 		names = []string{"general", "gpu", "edge1", "true", "no", "p"}
 	}
+	if c.Flavour == "gcp-gke" { // no digit at first
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "007" })
+	}
 	names = slices.DeleteFunc(names, func(name string) bool { return len(pools) > 0 && first["name"] == name })
 	m.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names[:m.IntN(4)] {

@@ -33,6 +33,7 @@ func aksControlPlane(p part) {
 		identity.refuse("userAssignedIdentityResourceID", "it is for the type UserAssigned", "set type to UserAssigned, or take it away")
 	}
 	azureRegion(p, "location")
+	azureAccount(p, "resourceGroupName")
 	azureTags(p, nil)
 	aksNames(p)
 	aksSecurity(p)
@@ -110,26 +111,12 @@ func (p part) between(field string, least, most float64) {
 }
 
 func aksPool(p part) {
-	const longestLinux, longestWindows = 12, 6
 	of, field := p, "name"
-	name, known := p.known("name")
+	system := p.word("osType")
 	if !p.has("name") && !p.isTemplate() { // without it, the name of the object counts
-		of, field, name = part{p.object, nil, "metadata", p.report}, "name", p.object.Name
-		known = !strings.Contains(name, "${")
+		of, field = part{p.object, map[string]any{"name": p.object.Name}, "metadata", p.report}, "name"
 	}
-	longest, system := longestLinux, p.word("osType")
-	if system == "Windows" {
-		longest = longestWindows
-	}
-	switch {
-	case !known:
-	case len(name) > longest:
-		of.refuse(field, fmt.Sprintf("the name of the pool has %d characters, and AKS takes %d", len(name), longest),
-			"give the pool a shorter spec.name")
-	case !aksPoolName.MatchString(name):
-		of.refuse(field, fmt.Sprintf("%.80q is no name of a pool in AKS", name),
-			"give the pool a spec.name of lower-case letters and digits, that begins with a letter")
-	}
+	aksNamed(of, field, system)
 	if p.word("mode") == "System" && system != "" && system != "Linux" {
 		p.refuse("osType", "a pool of the mode System has Linux", "set osType to Linux, or mode to User")
 	}
@@ -137,6 +124,7 @@ func aksPool(p part) {
 	if p.has("nodePublicIPPrefixID") && !p.has("enableNodePublicIP") {
 		p.refuse("nodePublicIPPrefixID", "it is for nodes with public addresses", "set enableNodePublicIP to true, or take it away")
 	}
+	p.labelsOfNodes("nodeLabels")
 	for key := range p.in("nodeLabels").fields {
 		if strings.HasPrefix(key, "kubernetes.azure.com") {
 			p.refuse("nodeLabels", fmt.Sprintf("the label %.80s is AKS's own", key), "give it another key")
@@ -149,4 +137,50 @@ func aksPool(p part) {
 	azureSize(p, "sku")
 	azureTags(p, nil)
 	aksKubelet(p)
+	aksScaling(p)
+}
+
+// aksNamed judges the name of a pool. That of a pool with Windows is shorter.
+func aksNamed(p part, field, system string) {
+	const longestLinux, longestWindows = 12, 6
+	name, known := p.known(field)
+	longest := longestLinux
+	if system == "Windows" {
+		longest = longestWindows
+	}
+	switch {
+	case !known:
+	case len(name) > longest:
+		p.refuse(field, fmt.Sprintf("the name of the pool has %d characters, and AKS takes %d", len(name), longest),
+			"give the pool a shorter "+aksNameField(p))
+	case !aksPoolName.MatchString(name):
+		p.refuse(field, fmt.Sprintf("%.80q is no name of a pool in AKS", name),
+			"give the pool a "+aksNameField(p)+" of lower-case letters and digits, that begins with a letter")
+	}
+}
+
+// aksNameField is the field with the name of a pool in AKS.
+func aksNameField(p part) string {
+	if strings.Contains(p.object.Kind, "ASO") {
+		return "azureName"
+	}
+	return "spec.name"
+}
+
+// aksScaling judges the sizes of a pool, and whether it can be the one for the system: AKS ends no machine of such a pool.
+func aksScaling(p part) {
+	system, scaling := p.word("mode") == "System", p.in("scaling")
+	least, hasLeast := scaling.number("minSize")
+	most, hasMost := scaling.number("maxSize")
+	switch {
+	case hasLeast && hasMost && most < least:
+		scaling.refuse("maxSize", fmt.Sprintf("%.0f is less than minSize, %.0f", most, least), "give the larger one to maxSize")
+	case system && hasLeast && least < 1:
+		scaling.refuse("minSize", "a pool of the mode System has one node or more", "set it to 1 or more, or mode to User")
+	}
+	if system && p.word("scaleSetPriority") == "Spot" {
+		p.refuse("scaleSetPriority", "a pool of the mode System has no machines that Azure may end at any time",
+			"take it away, or set mode to User")
+	}
+	azureZones(p, "availabilityZones")
 }

@@ -34,6 +34,7 @@ func azureCluster(p part) {
 		bastion.refuse("enableTunneling", "only a bastion of the sku Standard can tunnel", "set sku to Standard")
 	}
 	azureRegion(p, "location")
+	azureAccount(p, "resourceGroup")
 	azureTags(p, azureClusterTags)
 	azureNetwork(p, p.in("networkSpec"))
 }
@@ -102,10 +103,16 @@ func azureSubnets(cluster, p, vnet part) {
 
 func azureRules(group part) {
 	const least, most = 100, 4096
+	taken := map[string]bool{}
 	for _, rule := range group.each("securityRules") {
 		rule.together("source", "sources")
 		if priority, ok := rule.number("priority"); ok && (priority < least || priority > most) {
 			rule.refuse("priority", fmt.Sprintf("%.0f is not between %d and %d", priority, least, most), "give one that Azure takes")
+		} else if key := fmt.Sprint(rule.word("direction"), priority); ok {
+			if taken[key] {
+				rule.refuse("priority", fmt.Sprintf("another rule of this direction has %.0f, too", priority), "give each its own")
+			}
+			taken[key] = true
 		}
 	}
 }
@@ -117,9 +124,6 @@ func azureBalancer(p part) {
 		balancer.refuse("name", fmt.Sprintf("%.80q is no name of a load balancer", name), "use letters, digits, - . and _")
 	}
 	internal, addresses := balancer.word("type") == "Internal", balancer.each("frontendIPs")
-	if len(addresses) > 1 {
-		balancer.refuse("frontendIPs", "the load balancer of the API server has one address", "take the others away")
-	}
 	for _, address := range addresses {
 		if internal && address.given("publicIP") {
 			address.refuse("publicIP", "an internal load balancer has no public address", "take it away, or set type to Public")
@@ -151,6 +155,7 @@ func azureBalancer(p part) {
 				"take another address of the subnet")
 		}
 	}
+	azureAddresses(balancer, addresses)
 	if p.has("privateDNSZoneName") && !internal {
 		p.refuse("privateDNSZoneName", "a private zone is for an internal load balancer", "set apiServerLB.type to Internal, or take it away")
 	}
@@ -180,17 +185,6 @@ func azureMachine(p part) {
 	}
 }
 
-func azureMachinePool(p part) {
-	azureTags(p, azureMachineTags)
-	vm := p.in("template")
-	azureVM(vm)
-	azureNICs(vm)
-	if identity := p.word("identity"); p.has("userAssignedIdentities") != (identity == "UserAssigned") {
-		p.refuse(cmpField(p, "userAssignedIdentities", "identity"),
-			"identity UserAssigned and userAssignedIdentities go together", "write both, or none")
-	}
-}
-
 // cmpField returns the first of two fields that is set.
 func cmpField(p part, first, second string) string {
 	if p.given(first) {
@@ -202,6 +196,7 @@ func cmpField(p part, first, second string) string {
 // azureVM judges what single machines and machine pools have in common.
 func azureVM(p part) {
 	azureSize(p, "vmSize")
+	azurePrice(p.in("spotVMOptions"), "maxPrice")
 	azureImage(p)
 	azureConfidential(p)
 	azureOSDisk(p.in("osDisk"), p.given("osDisk"))

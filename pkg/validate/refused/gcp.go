@@ -57,13 +57,21 @@ func gcpKey(p part, field string) {
 
 func gcpCluster(p part) {
 	gcpRegion(p, "region")
+	gcpProject(p)
 	gcpLabels(p)
 	gcpNetwork(p.in("network"))
+	// CAPG's cloud/services/compute/loadbalancers/reconcile.go makes nothing for other words, and so the API server gets no address.
+	balancer, types := p.in("loadBalancer"), []string{"External", "Internal", "InternalExternal"}
+	if kind, ok := balancer.known("loadBalancerType"); ok && !slices.Contains(types, kind) {
+		balancer.refuse("loadBalancerType", fmt.Sprintf("the provider makes no load balancer of the type %.40q", kind),
+			"take one of these: "+strings.Join(types, ", "))
+	}
 	for _, subnet := range p.in("network").each("subnets") {
 		gcpRegion(subnet, "region")
 	}
 	zones, _ := p.fields["failureDomains"].([]any)
 	region, given := p.known("region")
+	given = given && gcpRegionForm.MatchString(region) // otherwise the region itself is wrong
 	for i, item := range zones {
 		zone, _ := item.(string)
 		if given && zone != "" && !strings.Contains(zone, "${") && !strings.HasPrefix(zone, region+"-") {
@@ -83,58 +91,5 @@ func gkeCluster(p part) {
 	}
 	if !slices.ContainsFunc(network.each("subnets"), func(s part) bool { return s.word("region") == region }) {
 		p.refuse("network", "autoCreateSubnetworks is false, and none of subnets is in the region "+region, "add a subnet of that region")
-	}
-}
-
-// longestGKEName is the longest name of a cluster or a pool, in characters.
-const longestGKEName = 40
-
-func gkeControlPlane(p part) {
-	gcpRegion(p, "region")
-	gkeLocation(p)
-	if name := p.word("clusterName"); len(name) > longestGKEName {
-		p.refuse("clusterName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
-	}
-	if p.has("enableAutopilot") {
-		if !p.has("releaseChannel") {
-			p.refuse("enableAutopilot", "a cluster with Autopilot needs a release channel", "add releaseChannel, such as regular")
-		}
-		for _, field := range []string{"loggingService", "monitoringService"} {
-			if p.given(field) {
-				p.refuse(field, "Autopilot chooses it", "take it away")
-			}
-		}
-	}
-	p.together("controlPlaneVersion", "version")
-}
-
-func gkePool(p part) {
-	gcpType(p, "machineType")
-	gcpType(p, "instanceType")
-	p.taintsOnce("kubernetesTaints")
-	gcpLabels(p)
-	if name := p.word("nodePoolName"); len(name) > longestGKEName {
-		p.refuse("nodePoolName", fmt.Sprintf("it has %d characters, and Google Cloud takes %d", len(name), longestGKEName), "shorten it")
-	}
-	for _, field := range []string{"diskSizeGb", "localSsdCount", "maxPodsPerNode"} {
-		if n, ok := p.number(field); ok && n < 0 {
-			p.refuse(field, "it is less than 0", "give 0 or more")
-		}
-	}
-	scaling := p.in("scaling")
-	if enabled, is := scaling.fields["enableAutoscaling"].(bool); is && !enabled {
-		for _, field := range []string{"minCount", "maxCount", "locationPolicy"} {
-			if scaling.given(field) {
-				scaling.refuse(field, "nothing scales where enableAutoscaling is false", "remove one of the two")
-			}
-		}
-	}
-	least, hasLeast := scaling.number("minCount")
-	most, hasMost := scaling.number("maxCount")
-	switch {
-	case hasLeast && least < 0:
-		scaling.refuse("minCount", "it is less than 0", "give 0 or more")
-	case hasLeast && hasMost && most < least:
-		scaling.refuse("maxCount", fmt.Sprintf("%.0f is less than minCount, %.0f", most, least), "give the larger one to maxCount")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 var gcpTypeName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`)
@@ -20,10 +22,56 @@ func gcpType(p part, field string) {
 	}
 }
 
+// gcpDisks are types of disks. New ones have other names behind the first word.
+var gcpDisks = []string{
+	"pd-standard", "pd-ssd", "pd-balanced", "pd-extreme", "local-ssd", "hyperdisk-balanced", "hyperdisk-extreme", "hyperdisk-throughput",
+}
+
+var (
+	gcpDiskForm = regexp.MustCompile(`^(pd|local|hyperdisk)-[a-z-]+$`)
+	gcpProjects = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+)
+
+const localSSD = 375
+
+// gcpDiskType judges the type of a disk.
+func gcpDiskType(p part, field string) {
+	name, ok := p.known(field)
+	if !ok {
+		return
+	}
+	meant := ""
+	if !slices.Contains(gcpDisks, name) {
+		meant = diag.OneLetterOff(name, gcpDisks)
+	}
+	switch {
+	case meant != "":
+		p.refuse(field, fmt.Sprintf("%.60q is no type of a disk in Google Cloud", name), "did you mean "+meant+"?")
+	case !gcpDiskForm.MatchString(name):
+		p.refuse(field, fmt.Sprintf("%.60q is no type of a disk in Google Cloud", name),
+			"take one such as pd-balanced, pd-ssd or hyperdisk-balanced")
+	}
+}
+
+// gcpProject judges the id of a project.
+func gcpProject(p part) {
+	if id, ok := p.known("project"); ok && !gcpProjects.MatchString(id) {
+		p.refuse("project", fmt.Sprintf("%.60q is no id of a project in Google Cloud", id),
+			"write the PROJECT_ID that `gcloud projects list` has")
+	}
+}
+
 // gcpDisk judges whether the machine's series supports the type of its disk.
 func gcpDisk(p part) {
 	kind, known := p.known("instanceType")
 	series, _, _ := strings.Cut(kind, "-")
+	gcpDiskType(p, "rootDeviceType")
+	for _, each := range p.each("additionalDisks") {
+		gcpDiskType(each, "deviceType")
+		if size, ok := each.number("size"); ok && each.word("deviceType") == "local-ssd" && size != localSSD {
+			each.refuse("size", fmt.Sprintf("%.0f is not %d, the size of each local-ssd", size, localSSD), "take it away, or set it to 375")
+		}
+	}
 	disk := p.word("rootDeviceType")
 	if !known || !slices.Contains(gcpHyperdisk, series) || strings.HasPrefix(disk, "hyperdisk-") || strings.Contains(disk, "${") {
 		return

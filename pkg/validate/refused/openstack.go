@@ -42,6 +42,11 @@ func openstackTags(p part) {
 
 func openstackDisks(p part) {
 	for _, disk := range p.each("additionalBlockDevices") {
+		// CAPO's pkg/cloud/services/compute/instance.go knows no other types.
+		storage := disk.in("storage")
+		if kind, given := storage.known("type"); given && kind != "Volume" && kind != "Local" {
+			storage.refuse("type", fmt.Sprintf("%.40q is no type of a disk", kind), "write Volume or Local")
+		}
 		name, ok := disk.known("name")
 		switch {
 		case !ok:

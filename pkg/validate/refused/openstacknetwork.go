@@ -34,9 +34,14 @@ func openstackAddresses(p part) {
 	server := p.in("apiServer") // where these fields are from v1beta2 on
 	p.openstackAddress("apiServerFloatingIP")
 	server.openstackAddress("floatingIP")
-	if openstackBalanced(p) {
-		p.openstackAddress("apiServerFixedIP")
-		server.openstackAddress("fixedIP")
+	for _, one := range []struct {
+		part
+		field string
+	}{{p, "apiServerFixedIP"}, {server, "fixedIP"}} {
+		// Without a load balancer it may also be the name of a host, which never ends with a number.
+		if text := one.word(one.field); openstackBalanced(p) || strings.Trim(text, "0123456789.") == "" {
+			one.openstackAddress(one.field)
+		}
 	}
 }
 
@@ -164,6 +169,8 @@ func openstackPorts(p part) {
 	protocol, isKnown := p.known("protocol")
 	least, _ := p.number(from)
 	most, _ := p.number(to)
+	p.openstackPort(from)
+	p.openstackPort(to)
 	field, other := from, to
 	if !p.has(from) {
 		field, other = to, from
@@ -178,5 +185,13 @@ func openstackPorts(p part) {
 		p.refuse(field, "a range of ports needs "+other+", which is not 0", "set "+other)
 	case most < least:
 		p.refuse(to, fmt.Sprintf("%.0f is less than portRangeMin, %.0f", most, least), "give the lower number to portRangeMin")
+	}
+}
+
+// openstackPort reports a number that no port has.
+func (p part) openstackPort(field string) {
+	const last = 65535
+	if n, ok := p.number(field); ok && n > last {
+		p.refuse(field, fmt.Sprintf("%.0f is more than %d, the last port", n, last), "give the number of a port")
 	}
 }

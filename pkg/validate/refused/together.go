@@ -28,7 +28,8 @@ func IsJudgedTogether(o *render.Object) bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
 	return strings.HasSuffix(group, ".cluster.x-k8s.io") && slices.Contains([]string{
 		"AWSCluster", "AWSManagedControlPlane", "AWSMachine", "AWSMachineTemplate", "AWSMachinePool", "AWSManagedMachinePool",
-		"AzureCluster", "AzureMachine", "AzureMachineTemplate", "AzureMachinePool",
+		"AzureCluster", "AzureMachine", "AzureMachineTemplate", "AzureMachinePool", "AzureManagedMachinePool", "AzureASOManagedMachinePool",
+		"GCPCluster", "GCPMachine", "GCPMachineTemplate", "GCPMachinePool", "GCPManagedMachinePool", "VSphereCluster",
 		"OpenStackCluster", "OpenStackMachine", "OpenStackMachineTemplate",
 	}, o.Kind)
 }
@@ -58,8 +59,11 @@ func JudgeMachines(machines, cluster Object, report func(field, summary, hint st
 
 // JudgeCluster reports what a provider refuses of an object for a whole cluster whose control plane is on machines of the provider. The
 // address of such an API server comes from this object. Other control planes write the address into it, later.
-func JudgeCluster(cluster Object, report func(field, summary, hint string)) {
-	if cluster.Kind == "OpenStackCluster" {
+func JudgeCluster(cluster, owner Object, report func(field, summary, hint string)) {
+	switch cluster.Kind {
+	case "OpenStackCluster":
 		openstackEndpoint(cluster.spec(report))
+	case "VSphereCluster":
+		vsphereEndpoint(cluster.spec(report), owner.spec(report))
 	}
 }

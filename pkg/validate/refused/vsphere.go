@@ -22,6 +22,7 @@ func vsphereMachine(p part) {
 		vsphereDevice(device)
 	}
 	vsphereShape(p)
+	vsphereNames(p)
 	if hardware, ok := p.known("hardwareVersion"); ok && p.isTemplate() && !vsphereHardware.MatchString(hardware) {
 		p.refuse("hardwareVersion", fmt.Sprintf("%.80q is no version of virtual hardware", hardware), "write it as vmx-17")
 	}
@@ -110,6 +111,9 @@ const longestWindowsName = 15
 var vsphereThumbprint = regexp.MustCompile(`^[0-9A-F]{2}(:[0-9A-F]{2}){19}((:[0-9A-F]{2}){12})?$`)
 
 func vsphereCluster(p part) {
+	if end := p.in("controlPlaneEndpoint"); end.has("host") && end.isZero("port") {
+		end.refuse("port", "without a port nobody reaches the API server", "set it to 6443")
+	}
 	const hint = "`openssl s_client -connect SERVER:443 </dev/null | openssl x509 -noout -fingerprint -sha1` prints it"
 	if text, ok := p.known("thumbprint"); ok && !vsphereThumbprint.MatchString(text) {
 		p.refuse("thumbprint", fmt.Sprintf("%.100q is no fingerprint of a certificate: pairs of digits and capitals A to F, with : between them",
