@@ -168,12 +168,17 @@ func (l *leases) get(ctx context.Context, groups [][]v1alpha1.Variable) error {
 			continue
 		}
 		if err := l.read(ctx, group); err != nil {
-			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
-			defer cancel()
-			return diag.Wrap("", errors.Join(err, l.client.GiveBack(after, l.taken...)), "")
+			return diag.Wrap("", errors.Join(err, l.giveBack(ctx)), "")
 		}
 	}
 	return nil
+}
+
+// giveBack gives back what Vault has leased to this run, also after the end of ctx.
+func (l *leases) giveBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	return l.client.GiveBack(ctx, l.taken...)
 }
 
 // asked describes the request for a lease. It tells whether an earlier lease is for the same value.

@@ -34,7 +34,7 @@ func TestLeasesOfARunThatFailsGoBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, interrupt := context.WithCancel(t.Context())
-		defer interrupt()
+		t.Cleanup(interrupt)
 		if tc.interrupted {
 			v.onOther = interrupt
 		}
