@@ -80,6 +80,8 @@ var docsNotRun = []struct {
 	{"docs/tasks/azure.md", "az", needsProgram},
 	{"docs/tasks/google-cloud.md", "gcloud", needsProgram},
 	{"docs/tasks/google-cloud.md", "fleetctl secret encrypt", needsProgram}, // gcloud makes the key
+	{"docs/tasks/openstack.md", "openstack", needsProgram},
+	{"docs/tasks/openstack.md", "curl", needsNetwork},
 	{"docs/tasks/secrets.md", "age-keygen", needsProgram},
 	{"docs/tasks/velero.md", "velero", needsProgram},
 	{"README.md", "go install", needsNetwork},

@@ -178,6 +178,24 @@ var docsBegin = map[string]func(*docsFleet){
 			f.t.Fatal(out)
 		}
 	},
+	// The provider's template was fetched, and somebody has written the clouds.yaml that the page shows, with an application credential in it.
+	"docs/tasks/openstack.md": func(f *docsFleet) {
+		template, err := os.ReadFile(filepath.Join("testdata", "openstack-cluster-template.yaml"))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.write(filepath.Join(f.dir, "cluster-template.yaml"), string(template), 0o600)
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tasks", "openstack.md"))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		_, block, _ := strings.Cut(string(page), "```yaml\n")
+		clouds, _, found := strings.Cut(block, "```")
+		if !found {
+			f.t.Fatal("the page shows no clouds.yaml")
+		}
+		f.write(filepath.Join(filepath.Dir(f.dir), "clouds.yaml"), clouds, 0o600)
+	},
 	// A team keeps the addresses of its webhooks in the password manager pass, or in a file.
 	"docs/tasks/notifications.md": func(f *docsFleet) {
 		f.write(filepath.Join(f.home, "bin", "pass"), "#!/bin/sh\necho https://hooks.example.com/ops\n", 0o700)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
@@ -26,6 +27,10 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		if o.Environments, err = r.chosen(o.Environments); err != nil {
 			return nil, err
 		}
+	}
+	declared, err := issuerOf(m, o.Issuer)
+	if err != nil {
+		return nil, err
 	}
 	o.Management = m.Layout().Management()
 	file, err := scaffold.IdentityFile(o)
@@ -66,8 +71,32 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		e.Notes = append(e.Notes, fmt.Sprintf("The Secret %s has to exist in the namespace %s first. In Git it is a file such as %s, encrypted "+
 			"with %s.", o.SecretName, o.SecretNamespace(), secret, diag.ShellCommand("fleetctl", "secret", "encrypt", secret)))
 	}
+	if declared != "" {
+		e.Notes = append(e.Notes, declared)
+	}
 	e.Notes = append(e.Notes, "A cluster uses it with "+identityFlags(o)+".")
 	return e, nil
+}
+
+// issuerOf holds the issuer that a cloud is to trust against the one that an embedded host declares, because the cloud compares both
+// letter by letter. It returns a note if the host does not declare an issuer yet. Only the cluster itself knows the issuer of other hosts.
+func issuerOf(m *v1alpha1.ManagementCluster, issuer string) (note string, _ error) {
+	if issuer == "" || m.Host.Type != v1alpha1.HostEmbedded {
+		return "", nil
+	}
+	declared := ""
+	if m.Host.Embedded != nil {
+		declared = m.Host.Embedded.ServiceAccountIssuer
+	}
+	switch declared {
+	case issuer:
+		return "", nil
+	case "":
+		return fmt.Sprintf("The cloud accepts the tokens of management cluster %s once its host in fleet.yaml has `serviceAccountIssuer: %s` "+
+			"under `embedded:`.", m.Name, issuer), nil
+	}
+	return "", diag.Usage("give --issuer "+declared, "management cluster %s issues its tokens as %s, and not as --issuer %.120q",
+		m.Name, declared, issuer)
 }
 
 // identityFlags returns the flags of `fleetctl cluster add` for a cluster of the provider's kubeadm flavour that uses

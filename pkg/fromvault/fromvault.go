@@ -116,13 +116,8 @@ func Install(
 	leases := &leases{client: client, held: held, values: maps.Clone(v.Variables), origins: maps.Clone(v.Origins), now: time.Now()}
 	opts.Origins = leases.origins
 	opts.Detail("asking Vault at " + client.Server())
-	for _, group := range byPath(v.Vault) {
-		if leases.keep(ctx, group) {
-			continue
-		}
-		if err := leases.read(ctx, group); err != nil {
-			return nil, err
-		}
+	if err := leases.get(ctx, byPath(v.Vault)); err != nil {
+		return nil, err
 	}
 	for {
 		source, err := v.Source.WithVariables(leases.values, leases.kept...)
@@ -161,7 +156,29 @@ type leases struct {
 	values  map[string]string
 	origins map[string]credentials.Origin
 	kept    []string
+	taken   []string // the leases that Vault has made for this run
 	now     time.Time
+}
+
+// get keeps or reads the values of all groups. If it cannot, it gives back what Vault has leased to it: no cluster has these values, and
+// without this, a pipeline that tries again and again would leave a credential behind each time.
+func (l *leases) get(ctx context.Context, groups [][]v1alpha1.Variable) error {
+	for _, group := range groups {
+		if l.keep(ctx, group) {
+			continue
+		}
+		if err := l.read(ctx, group); err != nil {
+			return diag.Wrap("", errors.Join(err, l.giveBack(ctx)), "")
+		}
+	}
+	return nil
+}
+
+// giveBack gives back what Vault has leased to this run, also after the end of ctx.
+func (l *leases) giveBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer cancel()
+	return l.client.GiveBack(ctx, l.taken...)
 }
 
 // asked describes the request for a lease. It tells whether an earlier lease is for the same value.
@@ -249,6 +266,9 @@ func (l *leases) read(ctx context.Context, group []v1alpha1.Variable) error {
 	secret, err := l.client.Read(ctx, group[0].Vault.Path)
 	if err != nil {
 		return diag.Wrap("variable "+group[0].Name, err, "")
+	}
+	if secret.Lease != "" {
+		l.taken = append(l.taken, secret.Lease)
 	}
 	for _, v := range group {
 		value, err := valueOf(secret, v.Vault)

@@ -34,6 +34,9 @@ type awsVault struct {
 	ttl     int
 	// left is what is left of every lease, as Vault says it; "" forbids to ask.
 	left string
+	// revoked are the leases that were given back, and onOther is called when something else is asked for.
+	revoked []string
+	onOther func()
 }
 
 func newAWSVault(t *testing.T) *awsVault {
@@ -56,6 +59,17 @@ func newAWSVault(t *testing.T) *awsVault {
 			}
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			_, _ = fmt.Fprintf(w, `{"lease_id":%q,"renewable":true,"lease_duration":%d,"data":null,"auth":null}`, body.Lease, v.renewed)
+		case "/v1/sys/leases/revoke":
+			var body struct {
+				Lease string `json:"lease_id"`
+			}
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			v.revoked = append(v.revoked, body.Lease)
+			w.WriteHeader(http.StatusNoContent)
+		case "/v1/auth/approle/login":
+			_, _ = w.Write([]byte(`{"auth":{"client_token":"hvs.canary-of-the-login","lease_duration":3600}}`))
+		case "/v1/auth/token/revoke-self":
+			w.WriteHeader(http.StatusNoContent)
 		case "/v1/sys/leases/lookup":
 			switch v.left {
 			case "":
@@ -68,6 +82,9 @@ func newAWSVault(t *testing.T) *awsVault {
 				_, _ = fmt.Fprintf(w, `{"data":{"id":"x","renewable":true,"ttl":%s}}`, v.left)
 			}
 		default:
+			if v.onOther != nil && strings.HasSuffix(r.URL.Path, "/other") {
+				v.onOther()
+			}
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"errors":["permission denied"]}`))
 		}

@@ -22,6 +22,8 @@ const (
 	IdentityAWS     = "aws"
 	IdentityAzure   = "azure"
 	IdentityVSphere = "vsphere"
+	// identityOpenStack is one that fleetctl lists and removes, and does not write.
+	identityOpenStack = "openstack"
 )
 
 // maxIdentityName bounds the characters of an identity's name, and of the names of its Secret and namespaces.
@@ -33,7 +35,7 @@ func IdentityProviders() []string { return []string{IdentityAWS, IdentityAzure, 
 // identityKinds maps the kinds of identities that name the clusters which may use them to their provider.
 var identityKinds = map[string]string{
 	"AWSClusterControllerIdentity": IdentityAWS, "AWSClusterRoleIdentity": IdentityAWS, "AWSClusterStaticIdentity": IdentityAWS,
-	"AzureClusterIdentity": IdentityAzure, "OpenStackClusterIdentity": "openstack", "VSphereClusterIdentity": IdentityVSphere,
+	"AzureClusterIdentity": IdentityAzure, "OpenStackClusterIdentity": identityOpenStack, "VSphereClusterIdentity": IdentityVSphere,
 }
 
 // IdentityProvider returns the provider of a kind of identity. It returns "" for a kind that is no identity, or that names no clusters.
@@ -82,7 +84,7 @@ func (o *IdentityOptions) Check() error {
 	if err := CheckLabel("identity", o.Name, maxIdentityName); err != nil {
 		return err
 	}
-	if o.Provider != "" && o.Provider != "gcp" && !slices.Contains(IdentityProviders(), o.Provider) {
+	if o.Provider != "" && o.Provider != "gcp" && o.Provider != identityOpenStack && !slices.Contains(IdentityProviders(), o.Provider) {
 		return unknownIdentityProvider(o.Provider, IdentityProviders())
 	}
 	for _, n := range slices.Concat(o.Namespaces, o.Environments) {
@@ -107,9 +109,13 @@ func (o *IdentityOptions) Check() error {
 	case IdentityVSphere:
 		return o.checkSecretName()
 	case "gcp":
-		return diag.Usage("use workload identity of the provider's own Pods; or put a Secret with the key `credentials` into the cluster's "+
-			"namespace, and name it with `--set identity.name=SECRET` in `fleetctl cluster add`",
+		return diag.Usage("put a Secret with the key `credentials` into the cluster's namespace, and name it with `--set identity.name=SECRET` "+
+			"in `fleetctl cluster add`; docs/tasks/google-cloud.md shows how it needs no key",
 			"Google Cloud's provider has no identity objects")
+	case identityOpenStack:
+		return diag.Usage("write an OpenStackClusterIdentity into "+path.Join("mgmt", "identities")+" yourself, or give each cluster a Secret "+
+			"with the key `clouds.yaml` in its namespace: docs/tasks/openstack.md shows both",
+			"fleetctl writes no identities of OpenStack")
 	}
 	return diag.Usage("give --provider, one of "+strings.Join(IdentityProviders(), ", "), "nothing says which provider the identity is for")
 }
@@ -146,6 +152,22 @@ func (o *IdentityOptions) checkAWS() error {
 	}
 	if o.ExternalID != "" && !IsExternalID(o.ExternalID) {
 		return diag.Usage("use 2 to 1224 letters, digits and _ + = , . @ : / -", "AWS does not accept --external-id %.80q", o.ExternalID)
+	}
+	return o.checkAWSIssuer()
+}
+
+// checkAWSIssuer refuses an issuer of which AWS can make no identity provider, and a principal that cannot trust one.
+func (o *IdentityOptions) checkAWSIssuer() error {
+	if o.Issuer == "" {
+		return nil
+	}
+	if strings.Contains(o.TrustedARN, ":user/") {
+		return diag.Usage("give --trusted-arn the role of the controllers, or leave out --issuer",
+			"--trusted-arn %.120q is a user, and only a role trusts an issuer", o.TrustedARN)
+	}
+	if u, err := url.Parse(o.Issuer); err != nil || u.Port() != "" {
+		return diag.Usage("serve the issuer's documents at port 443, and write its address without a port",
+			"--issuer %.80q has a port, and AWS takes no identity provider with one", o.Issuer)
 	}
 	return nil
 }

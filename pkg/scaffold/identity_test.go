@@ -3,6 +3,8 @@ package scaffold
 import (
 	"strings"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // Values that AWS would refuse when the role is assumed are refused, or made to fit, when the identity is written.
@@ -19,6 +21,27 @@ func TestIdentityThatAWSTakes(t *testing.T) {
 		o.ExternalID = id
 		if _, err := IdentityFile(o); (err == nil) != good {
 			t.Errorf("%.20q: %v", id, err)
+		}
+	}
+}
+
+// With an issuer, the role of the controllers trusts a provider of OpenID Connect: a user of AWS trusts nobody, and AWS takes no address
+// with a port as such a provider.
+func TestIssuerThatAWSTakes(t *testing.T) {
+	for _, tc := range []struct{ trusted, issuer, want string }{
+		{"", "https://oidc.example.com/mgmt", ""},
+		{"arn:aws:iam::111122223333:role/capa", "https://oidc.example.com/mgmt", ""},
+		{"arn:aws:iam::111122223333:user/capa", "", ""},
+		{"arn:aws:iam::111122223333:user/capa", "https://oidc.example.com/mgmt", "is a user, and only a role trusts an issuer"},
+		{"", "https://oidc.example.com:8443/mgmt", "has a port"},
+	} {
+		o := IdentityOptions{
+			Name: "prod", Provider: IdentityAWS, Management: "mgmt", Environments: []string{"dev"},
+			RoleARN: "arn:aws:iam::111122223333:role/fleet", TrustedARN: tc.trusted, Issuer: tc.issuer,
+		}
+		err := o.Check()
+		if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || diag.Hint(err) == "") {
+			t.Errorf("%+v: %v", tc, err)
 		}
 	}
 }

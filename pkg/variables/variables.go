@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/await"
 	"github.com/fleetctl/fleetctl/pkg/capi/credentials"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -145,7 +146,7 @@ func read(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (stri
 		raw, err := within.Named(path, within.MostNamed)
 		return withoutNewline(raw), diag.Wrap("", err, "make the file, or change its path, which is relative to fleet.yaml")
 	case v.Stdin:
-		return variableFromStdin(in.Stdin)
+		return variableFromStdin(ctx, in.Stdin)
 	case len(v.Command) > 0:
 		return variableFromCommand(ctx, v.Command, dir, in.Environ)
 	}
@@ -158,14 +159,18 @@ func read(ctx context.Context, v v1alpha1.Variable, dir string, in Inputs) (stri
 	return value, nil
 }
 
-// variableFromStdin reads standard input to its end. It refuses a terminal, which would show the typed text.
-func variableFromStdin(stdin io.Reader) (string, error) {
+// variableFromStdin reads standard input to its end, which has to come before ctx ends. It refuses a terminal, which would show the typed
+// text.
+func variableFromStdin(ctx context.Context, stdin io.Reader) (string, error) {
 	const hint = "pipe it in: `… | fleetctl init`"
 	if stdin == nil {
 		return "", diag.Errorf(hint, "standard input is a terminal")
 	}
-	raw, err := within.All(stdin, "standard input", within.MostNamed)
+	// Nothing ends a read of a pipe. The command that is given up ends soon, and the read with it.
+	raw, err := await.Call(ctx, func() ([]byte, error) { return within.All(stdin, "standard input", within.MostNamed) })
 	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return "", diag.Errorf(hint+", and let what writes into the pipe close it", "standard input does not end: %w", err)
 	case err != nil:
 		return "", diag.Wrap("", err, hint)
 	case len(raw) == 0:

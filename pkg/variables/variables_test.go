@@ -2,7 +2,9 @@ package variables
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,5 +158,31 @@ func TestCommandThatHangs(t *testing.T) {
 	_, err := Value(ctx, v1alpha1.Variable{Command: []string{"sleep", "1000"}}, t.TempDir(), Inputs{})
 	if err == nil || !strings.Contains(err.Error(), "command sleep: it gave no value in time") {
 		t.Error(err)
+	}
+}
+
+// Somebody holds the other end of standard input open, as the runners of some pipelines do, and writes nothing. The wait has the bound of
+// the run, and an interrupt ends it.
+func TestStandardInputThatDoesNotEnd(t *testing.T) {
+	in, held := io.Pipe()
+	defer held.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	read := make(chan error, 1)
+	go func() {
+		_, err := Value(ctx, v1alpha1.Variable{Stdin: true}, t.TempDir(), Inputs{Stdin: in})
+		read <- err
+	}()
+	if _, err := held.Write([]byte("canary-5f2c")); err != nil { // it is being read
+		t.Fatal(err)
+	}
+	cancel(errors.New("gave up"))
+	select {
+	case err := <-read:
+		if err == nil || !strings.Contains(err.Error(), "standard input does not end: gave up") || !strings.Contains(diag.Hint(err), "pipe") ||
+			strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v, hint %q", err, diag.Hint(err))
+		}
+	case <-time.After(time.Minute):
+		t.Error("it still waits")
 	}
 }

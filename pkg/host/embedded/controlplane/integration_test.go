@@ -4,9 +4,15 @@ package controlplane_test
 
 import (
 	"context"
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -393,7 +399,48 @@ func TestIssuer(t *testing.T) {
 		t.Errorf("the token says %s, %v", claims, err)
 	}
 	raw, err := client(t, c).Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(ctx)
-	if err != nil || !strings.Contains(string(raw), `"jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks"`) {
+	if err != nil || !strings.Contains(string(raw), `"jwks_uri":"https://oidc.example.com/mgmt/openid/v1/jwks"`) ||
+		!strings.Contains(string(raw), `"id_token_signing_alg_values_supported":["RS256"]`) {
 		t.Errorf("published is %s, %v", raw, err)
 	}
+	keys, err := client(t, c).Discovery().RESTClient().Get().AbsPath("/openid/v1/jwks").
+		SetHeader("Accept", "application/json, application/jwk-set+json").DoRaw(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifiedByCloud(t, after, keys)
+}
+
+// verifiedByCloud verifies a token as a cloud does, which has nothing but the published keys.
+func verifiedByCloud(t *testing.T, token string, published []byte) {
+	t.Helper()
+	parts := strings.Split(token, ".")
+	decoded := func(text string) []byte {
+		t.Helper()
+		raw, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	var header struct{ Alg, Kid string }
+	var set struct {
+		Keys []struct{ Alg, Kid, Kty, Use, N, E string }
+	}
+	if err := errors.Join(json.Unmarshal(decoded(parts[0]), &header), json.Unmarshal(published, &set)); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range set.Keys {
+		if key.Kid != header.Kid {
+			continue
+		}
+		public := &rsa.PublicKey{N: new(big.Int).SetBytes(decoded(key.N)), E: int(new(big.Int).SetBytes(decoded(key.E)).Int64())}
+		sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+		if err := rsa.VerifyPKCS1v15(public, crypto.SHA256, sum[:], decoded(parts[2])); err != nil || header.Alg != "RS256" ||
+			key.Alg != "RS256" || key.Kty != "RSA" || key.Use != "sig" {
+			t.Errorf("no cloud accepts the token with the header %+v by the key %+v: %v", header, key, err)
+		}
+		return
+	}
+	t.Errorf("the token's key %s is not among the published: %s", header.Kid, published)
 }

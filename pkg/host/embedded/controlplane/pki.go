@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -117,11 +118,11 @@ func (p pki) ensure(now time.Time) (made []string, err error) {
 // keepPublicKey writes the public key for service account tokens again if its file is missing or does not match the private key. Otherwise
 // the API server would refuse all tokens.
 func (p pki) keepPublicKey(private []byte) error {
-	key, err := x509.ParseECPrivateKey(private)
+	key, err := tokenKey(private)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", p.key(serviceAccountName), err)
 	}
-	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	public, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return err
 	}
@@ -231,8 +232,13 @@ func (p pki) sign(name string, template *x509.Certificate, by signer, key *ecdsa
 	return signer{cert: cert, key: key}, err
 }
 
+// tokenKeyBits is the size of a new key for service account tokens, the one that every cloud accepts.
+const tokenKeyBits = 2048
+
+// newServiceAccountKey makes the key that signs service account tokens. It is an RSA key because of the clouds that are to accept these
+// tokens: all of them accept RS256, and Azure promises to accept nothing else.
 func (p pki) newServiceAccountKey() error {
-	key, err := newKey()
+	key, err := rsa.GenerateKey(rand.Reader, tokenKeyBits)
 	if err != nil {
 		return err
 	}
@@ -243,11 +249,20 @@ func (p pki) newServiceAccountKey() error {
 	if err := p.writePublicKey(public); err != nil {
 		return err
 	}
-	private, err := encodeKey(key)
-	if err != nil {
-		return err
-	}
+	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	return atomicfile.Write(p.key(serviceAccountName), private, 0o600)
+}
+
+// tokenKey returns the public half of a key for service account tokens. An older fleetctl has made keys for elliptic curves.
+func tokenKey(private []byte) (crypto.PublicKey, error) {
+	if key, err := x509.ParseECPrivateKey(private); err == nil {
+		return key.Public(), nil
+	}
+	key, err := x509.ParsePKCS1PrivateKey(private)
+	if err != nil {
+		return nil, err
+	}
+	return key.Public(), nil
 }
 
 // read reads a key pair. The error is fs.ErrNotExist if it is missing or incomplete.

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"errors"
 	"io/fs"
@@ -209,5 +210,46 @@ func TestPublicKeyOfTokens(t *testing.T) {
 		if got, err := os.ReadFile(p.cert(serviceAccountName)); err != nil || string(got) != string(want) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
+	}
+}
+
+// The clouds verify service account tokens, and Azure promises to accept RS256 alone. A host of an older fleetctl keeps its key: Secrets
+// hold tokens that are signed with it.
+func TestKeyOfTokensIsOneForAllClouds(t *testing.T) {
+	dir, start := t.TempDir(), time.Now()
+	ensured(t, dir, start)
+	p := pki{dir: dir}
+	public := func() any {
+		t.Helper()
+		raw, err := readPEM(p.cert(serviceAccountName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := x509.ParsePKIXPublicKey(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	if key, is := public().(*rsa.PublicKey); !is || key.N.BitLen() != 2048 {
+		t.Errorf("the tokens are signed with a key of the type %T", public())
+	}
+	older, err := newKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := encodeKey(older)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.key(serviceAccountName), private, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ensured(t, dir, start)
+	if !older.PublicKey.Equal(public()) {
+		t.Errorf("the public key of an older host is a %T", public())
+	}
+	if kept, err := os.ReadFile(p.key(serviceAccountName)); err != nil || string(kept) != string(private) {
+		t.Errorf("the key of an older host is replaced: %v", err)
 	}
 }
