@@ -106,7 +106,7 @@ var hints = []struct {
 }{
 	{ErrAuth, "check the user name and that the token or key is valid and may access the repository"},
 	{ErrNotFound, "check the URL, that the repository exists, and that the credentials may see it"},
-	{ErrTLS, "give the certificate authority of the server (spec.git.caFile in fleet.yaml, or --git-ca-file)"},
+	{ErrTLS, "give the certificate authority of the server (spec.git.caFile in fleet.yaml; --git-ca-file for a new fleet)"},
 	{ErrRedirect, "if you trust that server, give its address as the URL of the repository (spec.git.url in fleet.yaml)"},
 	{ErrNetwork, "check the address, your connection and the proxy settings (HTTPS_PROXY, NO_PROXY)"},
 	{ErrUnavailable, "run the same command again in a moment; if the server, or a proxy before it, still answers so, ask its operator"},

@@ -87,7 +87,7 @@ func (t *treeFS) blob(hash plumbing.Hash) ([]byte, error) {
 func (t *treeFS) find(op, name string) (object.TreeEntry, error) {
 	none := object.TreeEntry{}
 	fail := func(err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
-	if !fs.ValidPath(name) {
+	if !fs.ValidPath(strings.ToValidUTF8(name, "_")) { // git, unlike io/fs, allows names that are no UTF-8
 		return none, fail(fs.ErrInvalid)
 	}
 	at := object.TreeEntry{Name: ".", Mode: filemode.Dir, Hash: t.root}

@@ -136,7 +136,7 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	}
 	if p.carries() && p.remote && !o.Change.DryRun {
 		if out.TagPushed, err = p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
-			return nil, err
+			return nil, p.withdraw(ctx, tag, fresh, err)
 		}
 		if err := p.publish(ctx, out, tag); err != nil {
 			return nil, p.halfway(tag.Name, err)
@@ -361,6 +361,9 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	// The same holds for a move that cannot be made.
 	move.DryRun = true
 	if _, err := change.Make(ctx, move); err != nil {
+		return "", err
+	}
+	if err := p.dropStale(ctx, out.Tag); err != nil {
 		return "", err
 	}
 	_, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body)

@@ -3,6 +3,7 @@ package promotion
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -44,12 +45,45 @@ func (p *run) choose(ctx context.Context) (gitrepo.Tag, bool, error) {
 // tags that only this clone has are a person's, and a channel does not go there by itself.
 func (p *run) interrupted() *gitrepo.Tag {
 	for i, t := range p.onlyHere {
-		subject, _, _ := strings.Cut(t.Message, "\n")
-		if t.Commit == p.head && subject == p.subject(t.Name) && p.isHighest(t.Name) {
+		if t.Commit == p.head && p.isOwn(t) && p.isHighest(t.Name) {
 			return &p.onlyHere[i]
 		}
 	}
 	return nil
+}
+
+// isOwn tells whether promote has made a tag.
+func (p *run) isOwn(t gitrepo.Tag) bool {
+	subject, _, _ := strings.Cut(t.Message, "\n")
+	return subject == p.subject(t.Name)
+}
+
+// dropStale removes the tag of that name which an interrupted run has left at a commit that is no longer the newest one.
+func (p *run) dropStale(ctx context.Context, name string) error {
+	for _, t := range p.onlyHere {
+		if t.Name == name && t.Commit != p.head && p.isOwn(t) {
+			return p.git.DropTag(ctx, name, t.Commit)
+		}
+	}
+	return nil
+}
+
+// withdraw removes the tag that this promotion has made, or an interrupted one before it, because the push of the tag failed. The next run
+// then makes the tag anew, at the commit which is the newest by then. If the remote has taken the tag nevertheless, the next run fetches it.
+func (p *run) withdraw(ctx context.Context, tag gitrepo.Tag, fresh bool, failed error) error {
+	persons := slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool {
+		return t.Name == tag.Name && t.Commit == tag.Commit && !p.isOwn(t)
+	})
+	if !fresh || persons {
+		return failed
+	}
+	if err := p.git.DropTag(context.WithoutCancel(ctx), tag.Name, tag.Commit); err != nil {
+		return errors.Join(failed, err)
+	}
+	if errors.Is(failed, gitrepo.ErrTagExists) {
+		return diag.Wrap("", failed, "somebody else has just made it: run the command again")
+	}
+	return failed
 }
 
 // subject is the first line of the tags that promote makes.
@@ -65,11 +99,12 @@ func (p *run) isHighest(tag string) bool {
 	return v.GT(newest)
 }
 
-// fresh returns a new tag at the newest commit. The error says that this clone has the name for another commit, and the remote has not.
+// fresh returns a new tag at the newest commit. The error says that this clone has the name for a person's tag of another commit, and the
+// remote has not.
 func (p *run) fresh(name string) (gitrepo.Tag, bool, error) {
 	t := gitrepo.Tag{Name: name, Commit: p.head}
 	i := slices.IndexFunc(p.onlyHere, func(t gitrepo.Tag) bool { return t.Name == name })
-	if i < 0 || p.onlyHere[i].Commit == p.head {
+	if i < 0 || p.onlyHere[i].Commit == p.head || p.isOwn(p.onlyHere[i]) {
 		return t, true, nil
 	}
 	return t, false, diag.Usage(

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"go.yaml.in/yaml/v3"
@@ -325,6 +326,8 @@ func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 	}
 	for _, name := range names {
 		switch {
+		case !utf8.ValidString(name):
+			files.problem(RulePath, place{file: name}, "its name is no UTF-8 text: Flux does not find the file", "rename it")
 		case b.repo.isFile(name):
 			files.asIs[name] = true
 			files.file(name, place{file: name})

@@ -83,6 +83,9 @@ func (s AppSource) check() error {
 		return diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts",
 			"a repository over ssh needs a key")
 	}
+	if out := path.Clean(s.Path); out == ".." || strings.HasPrefix(out, "../") {
+		return diag.Usage("name a folder of the application's repository, such as deploy", "--path %.80q leads out of the repository", s.Path)
+	}
 	if s.Secret != "" {
 		if err := CheckName("secret", s.Secret, 253); err != nil {
 			return err

@@ -104,6 +104,9 @@ func (c FeatureChart) source() (chartSource, error) {
 		if strings.ContainsAny(path.Base(u.Path), ":@") {
 			return out, diag.Usage("leave it out of the address, and give --version", "%q has a version in it", c.URL)
 		}
+		if !inRegistry(u.Path) {
+			return out, diag.Usage("registries take a-z, 0-9 and . _ - only, and no capital letters", "no registry has the path of %q", c.URL)
+		}
 	case u.Scheme == "https":
 		out.Chart = path.Base(u.Path)
 		out.URL = strings.TrimSuffix(out.URL, "/"+out.Chart)
@@ -123,6 +126,14 @@ func (c FeatureChart) source() (chartSource, error) {
 		out.Version = strings.ReplaceAll(c.Version, "+", "_") // as Helm does, because a tag must not contain a plus
 	}
 	return out, nil
+}
+
+// inRegistry tells whether Flux takes a path for that of an artifact in a registry. It takes what the registries take.
+func inRegistry(at string) bool {
+	const least, most, letters = 2, 255, "abcdefghijklmnopqrstuvwxyz0123456789_-./"
+	at = strings.TrimPrefix(at, "/")
+	foreign := strings.ContainsFunc(at, func(r rune) bool { return !strings.ContainsRune(letters, r) })
+	return !foreign && !strings.Contains(at, "//") && len(at) >= least && len(at) <= most
 }
 
 // checkChartName returns an error if a name cannot be that of a chart, or would not be text in YAML.
