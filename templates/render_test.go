@@ -231,6 +231,7 @@ func TestTemplatesRefuse(t *testing.T) {
 		{"azure-kubeadm", "identity: {name: ''}", "identity.name"},
 		{"gcp-gke", "pools: [{name: a, replicas: 2, size: e2-standard-4}]", "pools[0].replicas"},
 		{"gcp-gke", "pools: [{name: a, replicas: 3, size: e2-standard-4, zones: [europe-west3-a, europe-west3-b]}]", "over 2 zones"},
+		{"gcp-gke", "pools: [{name: 7a, replicas: 3, size: e2-standard-4}]", "pools/0/name"},
 		{"vsphere-kubeadm", "network: {name: null}", "network.name"},
 		{"vsphere-kubeadm", "identity: {name: ''}", "identity.name"},
 		{"docker", "replicaz: 1", "replicaz"},
