@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -93,7 +94,7 @@ func bound(session transport.Session, silent *contact.SilentError) (*output, err
 	}
 	ending := &endsSoon{sshCommand: process}
 	command.Set(reflect.ValueOf(ending))
-	stdin.Set(reflect.ValueOf(contact.SteadyWriter(to, silent)))
+	stdin.Set(reflect.ValueOf(contact.SteadyWriter(endsOnce{to}, silent)))
 	return &output{stdout, contact.Steady(io.NopCloser(from), silent, func(error) { _ = ending.Close() })}, nil
 }
 
@@ -118,6 +119,19 @@ type sshCommand interface {
 	StdoutPipe() (io.Reader, error)
 	Start() error
 	Close() error
+}
+
+// endsOnce is the input of a command that may have ended already. A server that has answered need not wait for the end of its input, and ssh
+// then cannot tell it of this end. What it has answered can still be read.
+type endsOnce struct{ io.WriteCloser }
+
+// Close implements io.Closer.
+func (e endsOnce) Close() error {
+	err := e.WriteCloser.Close()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // endsSoon is a command whose Close does not wait for ever for a server that no longer takes any data. go-git's Close sends such a server a
