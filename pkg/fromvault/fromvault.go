@@ -156,7 +156,7 @@ type leases struct {
 	values  map[string]string
 	origins map[string]credentials.Origin
 	kept    []string
-	taken   []string // the leases that Vault has made for this run
+	taken   []string // the leases that Vault has given to this run
 	now     time.Time
 }
 
@@ -174,8 +174,19 @@ func (l *leases) get(ctx context.Context, groups [][]v1alpha1.Variable) error {
 	return nil
 }
 
-// giveBack gives back what Vault has leased to this run, also after the end of ctx.
+// giveBack gives back what Vault has leased to this run, also after the end of ctx. It gives nothing back that the cluster may use: a cache
+// before Vault, such as Vault Agent's, answers with the token and the leases of an earlier run.
 func (l *leases) giveBack(ctx context.Context) error {
+	held := map[string]bool{}
+	for _, p := range l.held.Providers {
+		for _, v := range p.Variables {
+			held[v.Lease] = true
+		}
+	}
+	used := slices.ContainsFunc(l.taken, func(lease string) bool { return held[lease] })
+	if len(l.taken) == 0 || used || len(l.kept) > 0 && l.client.LogsIn() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	return l.client.GiveBack(ctx, l.taken...)

@@ -21,10 +21,14 @@ func TestLeasesOfARunThatFailsGoBack(t *testing.T) {
 		method      v1alpha1.VaultMethod
 		back        string // the request
 		interrupted bool
+		cached      bool // Vault has answered with a lease that the cluster uses
 	}{
-		"own token": {v1alpha1.VaultToken, "PUT /v1/sys/leases/revoke", false},
-		"login":     {v1alpha1.VaultAppRole, "POST /v1/auth/token/revoke-self", false},
-		"interrupt": {v1alpha1.VaultToken, "PUT /v1/sys/leases/revoke", true},
+		"own token": {v1alpha1.VaultToken, "PUT /v1/sys/leases/revoke", false, false},
+		"login":     {v1alpha1.VaultAppRole, "POST /v1/auth/token/revoke-self", false, false},
+		"interrupt": {v1alpha1.VaultToken, "PUT /v1/sys/leases/revoke", true, false},
+
+		"own token, lease in use": {v1alpha1.VaultToken, "", false, true},
+		"login, lease in use":     {v1alpha1.VaultAppRole, "", false, true},
 	} {
 		v := newAWSVault(t)
 		s := v.session(t, map[string]string{"VAULT_ROLE_ID": "fleet", "VAULT_SECRET_ID": "canary"})
@@ -41,9 +45,20 @@ func TestLeasesOfARunThatFailsGoBack(t *testing.T) {
 		l := &leases{
 			client: client, held: &credentials.Record{}, values: map[string]string{}, origins: map[string]credentials.Origin{}, now: time.Now(),
 		}
+		if tc.cached {
+			l.held.Providers = map[string]*credentials.Provider{
+				"infrastructure-aws": {Variables: map[string]credentials.Value{"AWS_KEY": {Origin: credentials.Origin{Lease: "aws/creds/fleet/1"}}}},
+			}
+		}
 		err = l.get(ctx, groups("secret/other"))
 		if err == nil || !strings.Contains(err.Error(), "variable OTHER") || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
+		}
+		if tc.cached {
+			if back := slices.IndexFunc(v.asked, func(request string) bool { return strings.Contains(request, "revoke") }); back >= 0 {
+				t.Errorf("%s: it asked for %s", name, v.asked[back])
+			}
+			continue
 		}
 		if !tc.interrupted && !strings.Contains(diag.Hint(err), "the token's policy has to allow it") {
 			t.Errorf("%s: hint %q", name, diag.Hint(err))

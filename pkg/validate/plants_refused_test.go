@@ -26,7 +26,10 @@ func plantsRefused() (out []plant) {
 			"a cluster of Azure Service Operator without its ManagedCluster", "AzureASOManagedControlPlane",
 			"resources:\n- {apiVersion: resources.azure.com/v1api20200601, kind: ResourceGroup}", "resources:",
 		},
-		{"a pool for the system on spot machines", "AzureManagedMachinePool", "mode: System\nname: a\nscaleSetPriority: Spot", "scaleSetPriority:"},
+		{
+			"a pool for the system on spot machines", "AzureManagedMachinePool", "mode: System\nname: a\nscaleSetPriority: Spot",
+			"scaleSetPriority:",
+		},
 		{"a subscription by its name", "AzureManagedControlPlane", "subscriptionID: production", "subscriptionID:"},
 		{"a disk of a type that is none", "GCPMachineTemplate", "instanceType: e2-standard-4\nrootDeviceType: ssd", "rootDeviceType: ssd"},
 		{"a range for the control plane of GKE", "GCPManagedControlPlane", "clusterNetwork:\n  privateCluster:\n    controlPlaneCidrBlock: " +

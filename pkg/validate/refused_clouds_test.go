@@ -202,7 +202,6 @@ func TestRefusedByOtherClouds(t *testing.T) {
 			"GCPMachineTemplate", "additionalDisks: [{deviceType: pd-blanced}]",
 			`additionalDisks[0].deviceType: "pd-blanced" is no type of a disk`,
 		},
-		{"GCPMachineTemplate", "additionalDisks: [{deviceType: local-ssd, size: 100}]", "additionalDisks[0].size: 100 is not 375"},
 		{"GCPManagedControlPlane", "clusterName: My_Cluster", `clusterName: "My_Cluster" is no name of a cluster`},
 		{"GCPManagedControlPlane", "location: europewest3", `location: "europewest3" is neither a region of Google Cloud nor a zone`},
 		{"GCPManagedControlPlane", "loggingService: logging.googleapis.com", "loggingService: "},
@@ -246,6 +245,14 @@ func TestNotRefusedByOtherClouds(t *testing.T) {
 		},
 		{"AzureMachineTemplate", `spotVMOptions: {maxPrice: "-1"}`},
 		{"AzureManagedMachinePool", "{name: a, mode: System, availabilityZones: [\"1\"], scaling: {minSize: 1, maxSize: 1}}"},
+		{"AzureManagedMachinePool", `{name: a, mode: System, nodeLabels: {team: "${TEAM}"}}`},
+		{"GCPManagedMachinePool", `kubernetesLabels: {team: "${TEAM}"}`},
+		{
+			"AzureCluster", "{identityRef: {name: a}, controlPlaneEnabled: false, networkSpec: {apiServerLB: {type: Internal, " +
+				"frontendIPs: [{name: a}]}}}",
+		},
+		{"GCPMachineTemplate", "additionalDisks: [{deviceType: local-ssd, size: 100}]"}, // the provider gives it the size that such a disk has
+		{"GCPManagedControlPlane", "location: us-central1-ai1a"},
 		{"AzureASOManagedControlPlaneTemplate", "resources: []"},
 		{"AzureASOManagedControlPlane", `resources: [{apiVersion: "${API}", kind: ManagedCluster}]`},
 		{"AzureASOManagedControlPlane", "{version: v1.36.1, resources: [" + asoCluster + "spec: {kubernetesVersion: 1.36.1}}]}"},

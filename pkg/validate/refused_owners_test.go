@@ -42,6 +42,10 @@ func TestRefusedWithOwner(t *testing.T) {
 	aks := func(pool string) string {
 		return ownedOf("AzureManagedCluster", "{}", "AzureManagedControlPlane", "{}", "AzureManagedMachinePool", pool, "")
 	}
+	annotated := func(annotation, manifest string) string {
+		const pool = "kind: MachinePool\nmetadata: {name: w, namespace: shop"
+		return strings.Replace(manifest, pool, pool+", annotations: {cluster.x-k8s.io/"+annotation+"}", 1)
+	}
 	const subnets = "subnets: [{name: cp, role: control-plane}, {name: nodes, role: node}]"
 	for name, tc := range map[string]struct{ manifest, want string }{
 		"zone of Azure":            {azure("", "template: {}", "failureDomain: westeurope-1,"), `failureDomain: "westeurope-1" is no zone`},
@@ -76,9 +80,15 @@ func TestRefusedWithOwner(t *testing.T) {
 		"version": {
 			aso("mode: System, orchestratorVersion: 1.36.0"), "orchestratorVersion: 1.36.0 is not the version of the MachinePool w, v1.36.1",
 		},
-		"no pool of the system, Azure Service Operator": {aso("mode: User"), "mode: no pool of the cluster has the mode System"},
-		"no pool of the system":                         {aks("{name: a, mode: User}"), "mode: no pool of the cluster has the mode System"},
-		"a pool of the system":                          {aks("{name: a, mode: System}"), ""},
+		"adopted cluster with a pool that nobody declares": {aso("mode: User"), ""},
+		"nodes of another's choice":                        {annotated("replicas-managed-by: other", aso("mode: System, count: 3")), ""},
+		"nodes of an autoscaler": {
+			strings.Replace(annotated(`cluster-api-autoscaler-node-group-min-size: "3"`, gke("{location: europe-west3}", "{}")),
+				", replicas: 2", "", 1), "",
+		},
+		"subnet of a network that may be there": {azure("vnet: {name: corp}, "+subnets, "template: {subnetName: gpu}", ""), ""},
+		"no pool of the system":                 {aks("{name: a, mode: User}"), "mode: no pool of the cluster has the mode System"},
+		"a pool of the system":                  {aks("{name: a, mode: System}"), ""},
 		"a pool of the system without a node": {
 			strings.Replace(aks("{name: a, mode: System}"), "replicas: 2", "replicas: 0", 1), "replicas: AKS makes no pool of the mode System",
 		},
@@ -123,4 +133,6 @@ func TestRefusedByVSphereTogether(t *testing.T) {
 	wantTogether(t, plane+cluster("shop", own), "VSphereCluster shop: spec: the API server has no address")
 	wantTogether(t, plane+cluster("shop", own+end))
 	wantTogether(t, planeOf("VSphereCluster", "")+cluster("shop", own))
+	const elsewhere = ", annotations: {cluster.x-k8s.io/managed-by: other}}\nspec"
+	wantTogether(t, plane+strings.Replace(cluster("shop", own), "}\nspec", elsewhere, 1)+cluster("other", own+end))
 }

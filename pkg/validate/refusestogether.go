@@ -8,12 +8,13 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/refused"
 )
 
 // checkRefusedTogether reports what a provider refuses of several objects of one cluster only together: of its infrastructure, its control
 // plane and its machines.
-func checkRefusedTogether(all []*object) diag.Findings {
+func checkRefusedTogether(r *run, all []*object) diag.Findings {
 	c := &clusterParts{contents: map[*object]refused.Object{}, pools: map[*object][]*object{}, own: referable(all, func(o *object) bool {
 		return o.Kind == "Cluster" || strings.HasSuffix(o.Kind, "ControlPlane") || refused.IsJudgedTogether(o.Object)
 	})}
@@ -29,8 +30,11 @@ func checkRefusedTogether(all []*object) diag.Findings {
 			}
 		}
 	}
-	c.allPools()
-	return slices.Concat(c.findings, sharedSecrets(all))
+	// A pool may be in what cannot be read, or comes from outside.
+	c.allPools(!r.tree.isBroken() && !r.lacksObjects() && !slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool {
+		return f.Rule == render.RuleRemote
+	}))
+	return slices.Concat(c.findings, c.sharedSecrets(all))
 }
 
 // clusterParts judges the parts of clusters together.
@@ -88,25 +92,26 @@ func (c *clusterParts) pool(made, plane *object) {
 	c.pools[plane] = append(c.pools[plane], made)
 }
 
-// allPools judges the pools of each cluster in AKS together.
-func (c *clusterParts) allPools() {
+// allPools judges the pools of each cluster in AKS together. all tells whether the repo certainly has all pools.
+func (c *clusterParts) allPools(all bool) {
 	for _, plane := range c.planes {
 		var pools []refused.Object
 		var reports []refused.Report
 		for _, o := range c.pools[plane] {
 			pools, reports = append(pools, c.read(o)), append(reports, c.report(o))
 		}
-		refused.JudgePools(pools, reports)
+		refused.JudgePools(pools, reports, all)
 	}
 }
 
 // sharedSecrets reports Secrets that two clusters or identities of vSphere name. CAPV makes the first one the owner, and refuses others:
 // reconcileIdentitySecret in controllers/vspherecluster_reconciler.go, and controllers/vsphereclusteridentity_controller.go.
-func sharedSecrets(all []*object) diag.Findings {
+func (c *clusterParts) sharedSecrets(all []*object) diag.Findings {
 	var out diag.Findings
 	owners := map[known]*object{}
 	for _, o := range all {
-		if o.content != nil || groupOf(o) != "infrastructure."+clusterGroup || o.Kind != "VSphereCluster" && o.Kind != "VSphereClusterIdentity" {
+		if o.content != nil || groupOf(o) != "infrastructure."+clusterGroup || o.Kind != "VSphereCluster" && o.Kind != "VSphereClusterIdentity" ||
+			c.read(o).IsManagedElsewhere() {
 			continue
 		}
 		for _, p := range o.places() {

@@ -171,7 +171,7 @@ func rules() []rule {
 		{
 			ID: RuleRefused, Severity: diag.SeverityError,
 			Summary: "The webhooks and controllers of a provider take every object that its CRDs take.",
-			check:   func(_ *run, j *judged) diag.Findings { return checkRefusedTogether(j.objects) },
+			check:   func(r *run, j *judged) diag.Findings { return checkRefusedTogether(r, j.objects) },
 		},
 		{ID: RuleMissingNetwork, Severity: diag.SeverityError, Summary: "The network that a chart names for its clusters exists."},
 		{ID: RuleMissingDepends, Severity: diag.SeverityError, Summary: "Every dependency exists."},

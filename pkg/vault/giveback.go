@@ -5,6 +5,9 @@ import (
 	"net/http"
 )
 
+// LogsIn tells whether the client gets its token by a login of its own.
+func (c *Client) LogsIn() bool { return c.config.Method != MethodToken }
+
 // GiveBack has Vault revoke what this client was given: the leases, and the token if the client itself logged in for it. The token of
 // the user stays. A client that never logged in sends nothing. An error means that what was leased ends only with its own time.
 func (c *Client) GiveBack(ctx context.Context, leases ...string) error {
@@ -14,7 +17,7 @@ func (c *Client) GiveBack(ctx context.Context, leases ...string) error {
 	if token == "" {
 		return nil
 	}
-	if c.config.Method != MethodToken {
+	if c.LogsIn() {
 		// Vault revokes the leases of a token with the token. Its default policy allows this, and not to revoke a lease.
 		err := c.send(ctx, http.MethodPost, "auth/token/revoke-self", token, nil, &answer{})
 		return c.explain("give the token of the login back to Vault at "+c.Server(), err)

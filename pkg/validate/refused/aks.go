@@ -32,7 +32,7 @@ func aksControlPlane(p part) {
 	case identity.word("type") != "UserAssigned" && identity.has("userAssignedIdentityResourceID"):
 		identity.refuse("userAssignedIdentityResourceID", "it is for the type UserAssigned", "set type to UserAssigned, or take it away")
 	}
-	azureRegion(p, "location")
+	azureRegion(p)
 	azureAccount(p, "resourceGroupName")
 	azureTags(p, nil)
 	aksNames(p)

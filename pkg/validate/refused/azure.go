@@ -33,7 +33,7 @@ func azureCluster(p part) {
 	if bastion := p.in("bastionSpec").in("azureBastion"); bastion.has("enableTunneling") && bastion.word("sku") != "Standard" {
 		bastion.refuse("enableTunneling", "only a bastion of the sku Standard can tunnel", "set sku to Standard")
 	}
-	azureRegion(p, "location")
+	azureRegion(p)
 	azureAccount(p, "resourceGroup")
 	azureTags(p, azureClusterTags)
 	azureNetwork(p, p.in("networkSpec"))
@@ -53,7 +53,9 @@ func azureNetwork(cluster, p part) {
 		vnet.refuse("resourceGroup", fmt.Sprintf("%.90q is no name of a resource group", group), "write it as `az group list` has it")
 	}
 	azureSubnets(cluster, p, vnet)
-	azureBalancer(p)
+	if p.fields["controlPlaneEnabled"] != false { // otherwise the provider makes none
+		azureBalancer(p)
+	}
 	azureOutbound(p)
 }
 

@@ -8,6 +8,9 @@ import (
 // asoGroup is the group of the objects of Azure Service Operator that AKS makes a cluster and its pools of.
 const asoGroup = "containerservice.azure.com/"
 
+// managedReplicas is the annotation of a MachinePool whose number of nodes something other than Cluster API decides.
+const managedReplicas = "cluster.x-k8s.io/replicas-managed-by"
+
 // asoControlPlane judges a control plane as the provider does before it makes anything of it: CAPZ's
 // pkg/mutators/azureasomanagedcontrolplane.go. Patches of a ClusterClass may complete a template.
 func asoControlPlane(p part) {
@@ -63,7 +66,7 @@ func (p part) aso(kind string) (resource part, found, sure bool) {
 }
 
 // asoPoolOf judges a pool together with its MachinePool, of which the provider takes the version and the number of nodes.
-func asoPoolOf(owner, p part) {
+func asoPoolOf(owner, p part, scaledElsewhere bool) {
 	pool, found, _ := p.aso("ManagedClustersAgentPool")
 	if !found {
 		return
@@ -76,6 +79,9 @@ func asoPoolOf(owner, p part) {
 			"take it away: the provider sets it")
 	}
 	replicas, counted := owner.number("replicas")
+	if scaledElsewhere {
+		return // then the provider leaves the number as it is
+	}
 	if own, is := spec.number("count"); is && counted && own != replicas && !spec.has("enableAutoScaling") {
 		spec.refuse("count", fmt.Sprintf("%.0f is not the number of nodes of the MachinePool %.80s, %.0f", own, owner.object.Name, replicas),
 			"take it away: the provider sets it to replicas of the MachinePool")

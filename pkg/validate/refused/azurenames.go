@@ -33,7 +33,7 @@ func azureTags(p part, own []string) {
 func asoResources(p part) {
 	for _, resource := range p.each("resources") {
 		spec := resource.in("spec")
-		azureRegion(spec, "location")
+		azureRegion(spec)
 		azureTagsIn(spec, "tags")
 	}
 }

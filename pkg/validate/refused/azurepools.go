@@ -19,7 +19,7 @@ func azureMachinePool(p part) {
 	vm := p.in("template")
 	azureVM(vm)
 	azureNICs(vm)
-	azureRegion(p, "location")
+	azureRegion(p)
 	vm.between("terminateNotificationTimeout", 5, 15)
 	rolling := p.in("strategy").in("rollingUpdate")
 	surge, hasSurge := rolling.number("maxSurge")

@@ -32,8 +32,6 @@ var (
 	gcpProjects = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 )
 
-const localSSD = 375
-
 // gcpDiskType judges the type of a disk.
 func gcpDiskType(p part, field string) {
 	name, ok := p.known(field)
@@ -68,9 +66,6 @@ func gcpDisk(p part) {
 	gcpDiskType(p, "rootDeviceType")
 	for _, each := range p.each("additionalDisks") {
 		gcpDiskType(each, "deviceType")
-		if size, ok := each.number("size"); ok && each.word("deviceType") == "local-ssd" && size != localSSD {
-			each.refuse("size", fmt.Sprintf("%.0f is not %d, the size of each local-ssd", size, localSSD), "take it away, or set it to 375")
-		}
 	}
 	disk := p.word("rootDeviceType")
 	if !known || !slices.Contains(gcpHyperdisk, series) || strings.HasPrefix(disk, "hyperdisk-") || strings.Contains(disk, "${") {

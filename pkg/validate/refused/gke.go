@@ -8,7 +8,10 @@ import (
 )
 
 // gkeZone is what a zone has behind its region.
-var gkeZone = regexp.MustCompile(`-[a-z]$`)
+var gkeZone = regexp.MustCompile(`-(ai[0-9]+)?[a-z]$`)
+
+// autoscalerMin is the annotation with the least number of nodes of a pool that Cluster API's autoscaler scales.
+const autoscalerMin = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 
 // longestGKEName is the longest name of a cluster or a pool, in characters.
 const longestGKEName = 40
@@ -107,7 +110,7 @@ func gkePlane(p part) {
 // gkePoolOf judges a pool together with its MachinePool and its control plane: CAPG's cloud/services/container/clusters/reconcile.go makes
 // no cluster with Autopilot that has pools, and cloud/services/shared/machinepool.go none with a number of nodes that its zones cannot
 // share. The provider takes each cluster for one of a region, also where its location is a zone.
-func gkePoolOf(owner, p, plane part) {
+func gkePoolOf(owner, p, plane part, scaled bool) {
 	const zonesOfRegion = 3
 	if plane.fields["enableAutopilot"] == true {
 		p.refuse("", fmt.Sprintf("the control plane %.80s has Autopilot, and the provider makes no such cluster where it has pools",
@@ -116,7 +119,7 @@ func gkePoolOf(owner, p, plane part) {
 	}
 	replicas, counted := owner.number("replicas")
 	if !owner.given("replicas") {
-		replicas, counted = 1, true // Cluster API's own
+		replicas, counted = 1, !scaled // Cluster API's own; for the autoscaler it takes the least number
 	}
 	zones := zonesOfRegion
 	if list, is := p.fields["nodeLocations"].([]any); is && len(list) > 0 {

@@ -36,7 +36,7 @@ func JudgeOwned(owner, made, whole Object, onOwner, onMade Report) {
 	}
 	switch {
 	case made.Kind == "GCPManagedMachinePool":
-		gkePoolOf(by, p, of)
+		gkePoolOf(by, p, of, owner.isAnnotated(autoscalerMin))
 		gkeLocations(p, of)
 	case made.Kind == "AzureManagedMachinePool":
 		if n, ok := by.number("replicas"); ok && n == 0 && p.word("mode") == "System" {
@@ -44,8 +44,8 @@ func JudgeOwned(owner, made, whole Object, onOwner, onMade Report) {
 				"set it to 1 or more, or let another pool have the mode System")
 		}
 	case made.Kind == "AzureASOManagedMachinePool":
-		asoPoolOf(by, p)
-	case whole.Kind == "AzureCluster":
+		asoPoolOf(by, p, owner.isAnnotated(managedReplicas))
+	case whole.Kind == "AzureCluster" && !whole.IsManagedElsewhere():
 		azureMachinesOf(p, of)
 	}
 }
@@ -110,7 +110,8 @@ func azureMachinesOf(p, cluster part) {
 // whose subnets it names itself.
 func azureSubnetNames(cluster part) (names map[string]bool, ok bool) {
 	network := cluster.in("networkSpec")
-	if network.in("vnet").given("resourceGroup") || network.in("vnet").given("id") {
+	vnet := network.in("vnet")
+	if vnet.given("name") || vnet.given("resourceGroup") || vnet.given("id") { // it may be there already, with other subnets
 		return nil, false
 	}
 	names, roles := map[string]bool{}, map[string]bool{}
@@ -124,20 +125,22 @@ func azureSubnetNames(cluster part) (names map[string]bool, ok bool) {
 	return names, roles["cluster"] || roles["node"] && roles["control-plane"]
 }
 
-// JudgePools reports what AKS refuses of all pools of a cluster together. reports are those of the pools.
-func JudgePools(pools []Object, reports []Report) {
+// JudgePools reports what AKS refuses of all pools of a cluster together. reports are those of the pools. all tells whether these are
+// certainly all pools.
+func JudgePools(pools []Object, reports []Report, all bool) {
 	names, system := map[string]bool{}, false
 	for i, pool := range pools {
 		p, field := aksPoolOf(pool, reports[i])
 		mode := p.word("mode")
-		system = system || mode != "User"
+		// Azure Service Operator may have adopted a cluster with a pool for the system that nobody has declared.
+		system = system || mode != "User" || pool.Kind == "AzureASOManagedMachinePool"
 		name, known := p.known(field)
 		if known && names[name] {
 			p.refuse(field, fmt.Sprintf("another pool of the cluster is called %.40s in AKS, too", name), "give each its own")
 		}
 		names[name] = known
 	}
-	if len(pools) > 0 && !system {
+	if all && len(pools) > 0 && !system {
 		p, _ := aksPoolOf(pools[0], reports[0])
 		p.refuse("mode", "no pool of the cluster has the mode System, and AKS makes no cluster without one", "set mode of one pool to System")
 	}
@@ -158,12 +161,12 @@ func aksPoolOf(pool Object, report Report) (p part, field string) {
 func (p part) labelsOfNodes(field string) {
 	labels := p.in(field)
 	for _, key := range labels.names() {
-		value, _ := labels.known(key)
+		value, known := labels.known(key)
 		switch {
 		case strings.Contains(key, "${"):
 		case len(validation.IsQualifiedName(key)) > 0:
 			p.refuse(field, fmt.Sprintf("%.80q is no key of a label", key), "use letters, digits, - _ and ., as in example.com/team")
-		case len(validation.IsValidLabelValue(value)) > 0:
+		case known && len(validation.IsValidLabelValue(value)) > 0:
 			p.refuse(field, fmt.Sprintf("the label %.80s cannot have the value %.80q", key, value), "use up to 63 letters, digits, - _ and .")
 		}
 	}

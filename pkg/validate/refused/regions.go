@@ -57,7 +57,8 @@ func gcpRegion(p part, field string) {
 }
 
 // azureRegion judges the name of a location in Azure.
-func azureRegion(p part, field string) {
+func azureRegion(p part) {
+	const field = "location"
 	name, ok := p.known(field)
 	switch {
 	case !ok:

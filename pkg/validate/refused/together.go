@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
@@ -21,6 +23,15 @@ func (o Object) spec(report func(field, summary, hint string)) part {
 		p = p.in("template").in("spec")
 	}
 	return p
+}
+
+// IsManagedElsewhere tells whether the object has Cluster API's annotation of infrastructure that something other than the provider makes.
+func (o Object) IsManagedElsewhere() bool { return o.isAnnotated("cluster.x-k8s.io/managed-by") }
+
+// isAnnotated tells whether the object has an annotation with any value.
+func (o Object) isAnnotated(key string) bool {
+	_, is, _ := unstructured.NestedString(o.Content, "metadata", "annotations", key)
+	return is
 }
 
 // IsJudgedTogether tells whether JudgeMachines or JudgeCluster judges an object of this kind.
@@ -60,6 +71,9 @@ func JudgeMachines(machines, cluster Object, report func(field, summary, hint st
 // JudgeCluster reports what a provider refuses of an object for a whole cluster whose control plane is on machines of the provider. The
 // address of such an API server comes from this object. Other control planes write the address into it, later.
 func JudgeCluster(cluster, owner Object, report func(field, summary, hint string)) {
+	if cluster.IsManagedElsewhere() {
+		return // what makes the infrastructure writes the address into it
+	}
 	switch cluster.Kind {
 	case "OpenStackCluster":
 		openstackEndpoint(cluster.spec(report))
