@@ -120,7 +120,9 @@ func forgetHandOver(ctx context.Context, s *session.Session, target string) erro
 	}
 	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err == nil {
-		err = removeNotesIn(ctx, place, keys, func(note *snapshot.Snapshot) bool { return note.HandedOverUID == "" && note.HandedOver == target })
+		err = removeNotesIn(ctx, place, keys, s.Identity(), func(note *snapshot.Snapshot) bool {
+			return note.HandedOverUID == "" && note.HandedOver == target
+		})
 	}
 	return diag.Wrap("remove the note that "+target+" takes over from the place of the snapshots", err,
 		"run the same command again: with the note, no snapshot there can be restored")
