@@ -27,7 +27,8 @@ func (r *Repo) DropTag(ctx context.Context, name, commit string) (err error) {
 	if err := ref.Validate(); err != nil {
 		return err
 	}
-	release, err := r.disk.lock(ctx, r.disk.path(packedRefs), r.disk.path(ref.String()))
+	// In this order, as git does: otherwise a git that removes the same tag and this one would wait for each other.
+	release, err := r.disk.lock(ctx, r.disk.path(ref.String()), r.disk.path(packedRefs))
 	if err != nil {
 		return err
 	}
