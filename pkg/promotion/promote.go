@@ -385,8 +385,10 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 			return "", err
 		}
 	}
-	p.made, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body)
-	return body, err
+	if p.made, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body); err != nil {
+		return "", errors.Join(err, p.git.UnmarkTag(context.WithoutCancel(ctx), out.Tag))
+	}
+	return body, nil
 }
 
 // errNotHealthy is the cause if an environment is not ready for a promotion of its commit.
