@@ -17,17 +17,24 @@ const packedRefs = "packed-refs"
 
 // DropTag removes a tag of a commit from this repository only. A tag of that name on another commit stays, and one that is not there is no
 // error.
-func (r *Repo) DropTag(ctx context.Context, name, commit string) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("remove the tag %s: %w", name, err)
-		}
-	}()
-	ref := plumbing.NewTagReferenceName(name)
+func (r *Repo) DropTag(ctx context.Context, name, commit string) error {
+	err := r.drop(ctx, plumbing.NewTagReferenceName(name), func(at plumbing.Hash) (bool, error) {
+		there, err := r.readTag(name, at)
+		return there != nil && there.Commit == commit, err
+	})
+	if err != nil {
+		return fmt.Errorf("remove the tag %s: %w", name, err)
+	}
+	return nil
+}
+
+// drop removes a reference if which says so of its value.
+func (r *Repo) drop(ctx context.Context, ref plumbing.ReferenceName, which func(at plumbing.Hash) (bool, error)) (err error) {
 	if err := ref.Validate(); err != nil {
 		return err
 	}
-	release, err := r.disk.lock(ctx, r.disk.path(packedRefs), r.disk.path(ref.String()))
+	// In this order, as git does: otherwise a git that removes the same tag and this one would wait for each other.
+	release, err := r.disk.lock(ctx, r.disk.path(ref.String()), r.disk.path(packedRefs))
 	if err != nil {
 		return err
 	}
@@ -36,7 +43,7 @@ func (r *Repo) DropTag(ctx context.Context, name, commit string) (err error) {
 	if err != nil || at.IsZero() {
 		return err
 	}
-	if there, err := r.readTag(name, at); err != nil || there == nil || there.Commit != commit {
+	if is, err := which(at); err != nil || !is {
 		return err
 	}
 	all, err := r.settings(ctx)

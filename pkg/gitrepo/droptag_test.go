@@ -70,3 +70,25 @@ func TestDropTag(t *testing.T) {
 		})
 	}
 }
+
+// A git that removes a tag locks its file first, and then the packed references. Whoever takes them the other way round waits for a git that
+// waits for it.
+func TestDropTagLocksAsGitDoes(t *testing.T) {
+	remote := gittest.NewRepo(t, gittest.Options{})
+	commit := remote.Seed(t, "main", map[string]string{"a": "1"})
+	dir := t.TempDir()
+	gittest.Git(t, dir, "clone", "-q", "-b", "main", remote.Dir, ".")
+	gittest.Git(t, dir, "tag", "v1", commit)
+	for _, name := range []string{"packed-refs", "refs/tags/v1"} {
+		if err := os.WriteFile(filepath.Join(dir, ".git", filepath.FromSlash(name)+".lock"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repo, err := gitrepo.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := repo.DropTag(t.Context(), "v1", commit); err == nil || !strings.Contains(err.Error(), filepath.Join("tags", "v1")) {
+		t.Errorf("with both locked by git, it waits for %v; want the tag's file", err)
+	}
+}

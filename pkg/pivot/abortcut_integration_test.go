@@ -4,12 +4,22 @@ package pivot
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/fleetctl/fleetctl/pkg/converge"
+	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/secret"
@@ -44,7 +54,7 @@ func TestAbortGoesOnWithoutAJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, target := kubetest.Start(t)
+	there, target := kubetest.Start(t)
 	way := &handedTarget{Name: "platform/platform", Kubeconfig: target}
 	begin := func() {
 		t.Helper()
@@ -56,11 +66,13 @@ func TestAbortGoesOnWithoutAJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	abort := func(ctx context.Context) (*MoveResult, error) {
+	abortWith := func(ctx context.Context, o MoveOptions) (*MoveResult, error) {
+		o.Abort = true
 		p := NewMove(converge.NewRun(s), "")
 		p.source = e.Client
-		return p.aside(ctx, MoveOptions{Abort: true})
+		return p.aside(ctx, o)
 	}
+	abort := func(ctx context.Context) (*MoveResult, error) { return abortWith(ctx, MoveOptions{}) }
 	settled := func() {
 		t.Helper()
 		newest, err := snapshot.Find(ctx, folder, "", keys)
@@ -95,4 +107,83 @@ func TestAbortGoesOnWithoutAJournal(t *testing.T) {
 			settled()
 		})
 	}
+
+	// Somebody may have deleted the source's journal after the commit. Only the target can tell.
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer refusing.Close()
+	away := httptest.NewServer(http.NotFoundHandler())
+	away.Close()
+	journal := func(content string) func() []byte {
+		return func() []byte {
+			keepJournal(ctx, t, there, strings.ReplaceAll(content, "FLEET", s.Identity()))
+			return target
+		}
+	}
+	const taken = `{"formatVersion":"1","id":"a","role":"target","phase":"committed","fleet":"%s","source":{"name":"mgmt"},"target":{"name":"p"}}`
+	for story, test := range map[string]struct {
+		way  func() []byte
+		gone bool // with the word of the user that the target is gone, it is undone
+		says string
+	}{
+		"refuses":            {func() []byte { return serverOf(refusing.URL) }, true, "whether it has taken over"},
+		"does not answer":    {func() []byte { return serverOf(away.URL) }, true, "whether it has taken over"},
+		"is not known":       {func() []byte { return []byte("no kubeconfig") }, true, "whether it has taken over"},
+		"has a damaged note": {journal("{"), true, "whether it has taken over"},
+		"has taken over":     {journal(fmt.Sprintf(taken, "FLEET")), false, "which has none"},
+		"has another fleet's": {
+			journal(fmt.Sprintf(taken, "7c9e6679-7425-40de-944b-e07fc1f90ae7")), true, "",
+		},
+	} {
+		t.Run("the target "+story, func(t *testing.T) {
+			way.Kubeconfig = test.way()
+			begin()
+			result, err := abort(ctx)
+			if test.says == "" {
+				if err != nil || result.Outcome != "undone" {
+					t.Fatalf("%+v, %v", result, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.says) || test.gone != strings.Contains(diag.Hint(err), "--without-target") {
+				t.Fatalf("%+v, %v (%s)", result, err, diag.Hint(err))
+			}
+			if newest, err := snapshot.Find(ctx, folder, "", keys); err != nil || newest.HandedOver != way.Name {
+				t.Errorf("the newest in the place of the snapshots: %+v, %v", newest, err)
+			}
+			if kept, err := readKept(s.Cluster); err != nil || kept == nil {
+				t.Errorf("this machine has forgotten the target: %+v, %v", kept, err)
+			}
+			if result, err = abortWith(ctx, MoveOptions{WithoutTarget: true}); (err == nil) != test.gone {
+				t.Errorf("without the target: %+v, %v", result, err)
+			}
+			if test.gone {
+				settled()
+			}
+		})
+	}
+}
+
+// keepJournal writes the content of a journal at a cluster.
+func keepJournal(ctx context.Context, t *testing.T, client *kube.Client, content string) {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: handover.JournalKey.Namespace}}
+	if err := client.Create(ctx, namespace); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	s := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
+		Data:       map[string][]byte{"journal": []byte(content)},
+	}
+	if err := client.WithWatch.Delete(ctx, s.DeepCopy()); err != nil && !kube.IsAbsent(err) {
+		t.Fatal(err)
+	}
+	if err := client.Create(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serverOf is a kubeconfig of the server at url.
+func serverOf(url string) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":%q}}],`+
+		`"contexts":[{"name":"c","context":{"cluster":"c","user":"c"}}],"users":[{"name":"c","user":{"token":"t"}}]}`, url)
 }

@@ -252,13 +252,18 @@ func (p *Move) handOver(
 	return report, err
 }
 
-// handOptions returns the options of the hand-over, which notes before its commit that the target has the work.
+// handOptions returns the options of the hand-over, which notes before its commit that the target has the work, and keeps the target once
+// more.
 func (p *Move) handOptions(source *kube.Client, target *Target, commit *following.Pushed, detail func(string)) handover.Options {
 	o := handover.Options{
 		Fleet: p.session.Identity(), Target: handover.Side{Name: target.Name, Client: target.client}, Attach: commit.TakeUp,
 		Source: handover.Side{Name: p.session.Mgmt.Name},
 		Check: func(ctx context.Context, at *kube.Client) error {
 			if err := following.Rehearse(ctx, p.session, at, commit.View(target.flux), p.rehearsal(target.Name)); err != nil || p.Under != nil {
+				return err
+			}
+			// An abort on another machine may have forgotten the target before the first journal was there, which stops such an abort.
+			if err := p.keepTarget(ctx, source, target.handedTarget); err != nil {
 				return err
 			}
 			return markHandedOver(ctx, commit, target.Name, true)

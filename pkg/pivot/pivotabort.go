@@ -2,7 +2,9 @@ package pivot
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetsecrets"
@@ -118,7 +120,9 @@ func forgetHandOver(ctx context.Context, s *session.Session, target string) erro
 	}
 	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
 	if err == nil {
-		err = removeNotesIn(ctx, place, keys, func(note *snapshot.Snapshot) bool { return note.HandedOverUID == "" && note.HandedOver == target })
+		err = removeNotesIn(ctx, place, keys, s.Identity(), func(note *snapshot.Snapshot) bool {
+			return note.HandedOverUID == "" && note.HandedOver == target
+		})
 	}
 	return diag.Wrap("remove the note that "+target+" takes over from the place of the snapshots", err,
 		"run the same command again: with the note, no snapshot there can be restored")
@@ -143,33 +147,46 @@ func reachNamed(ctx context.Context, s *session.Session, name string) (*kube.Cli
 // settleAbort does what an abort has to do once no journal names the hand-over any more. The kept target goes last, because it tells a
 // later run that an abort was cut off before.
 func (p *Move) settleAbort(ctx context.Context, target string) error {
-	if err := p.snapshotAgain(ctx); ctx.Err() != nil {
-		return err
-	} else if err != nil {
+	err := p.snapshotAgain(ctx)
+	if ctx.Err() != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	if err != nil {
 		p.session.Deps.Report.Warn(fmt.Sprintf(
-			"the hand-over is undone, but a note beside the snapshots still says that %s has taken over: run `fleetctl backup` (%v)",
-			target, err))
+			"the hand-over is undone, but a note beside the snapshots may still say that %s has taken over, until the next snapshot "+
+				"(`fleetctl backup`): %v%s", target, err, inBrackets(diag.Hint(err))))
 	}
 	return p.forgetTarget(ctx)
 }
 
+func inBrackets(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return " (" + hint + ")"
+}
+
 // forgetBegun is an abort without a journal. An earlier run was cut off either before it wrote the first one, or after its abort had
 // removed them. Only the kept target tells this. The target's journal says whether it has taken over, in case that somebody has deleted
-// the journal of the source.
-func (p *Move) forgetBegun(ctx context.Context) (*MoveResult, error) {
+// the journal of the source. So a target that cannot be asked stops the abort, unless the user says that it is gone.
+func (p *Move) forgetBegun(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 	result := &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}
 	kept, err := p.keptTarget(ctx, p.source)
 	if err != nil || kept == nil {
 		return result, err
 	}
-	if client, err := kube.New(kept.Kubeconfig, kube.Options{}); err == nil {
-		asked, cancel := context.WithTimeout(ctx, answerTime)
-		defer cancel()
-		journal, err := handover.ReadJournal(asked, client)
-		if err == nil && p.isTargetOf(journal) {
-			return nil, diag.Errorf("name the target, whose journal tells what has to be done: `fleetctl pivot --abort --to-kubeconfig FILE`",
-				"%s has a journal of a hand-over from %s, which has none", kept.Name, p.session.Mgmt.Name)
-		}
+	client, journal, err := askTarget(ctx, kept)
+	switch {
+	case ctx.Err() != nil:
+		return nil, errors.Join(err, context.Cause(ctx))
+	case err == nil && p.isTargetOf(journal):
+		return nil, diag.Errorf("name the target, whose journal tells what has to be done: `fleetctl pivot --abort --to-kubeconfig FILE`",
+			"%s has a journal of a hand-over from %s, which has none", kept.Name, p.session.Mgmt.Name)
+	case err != nil && !o.WithoutTarget:
+		return nil, diag.Wrap("ask "+kept.Name+" whether it has taken over", err, "this machine must be able to ask it; with another "+
+			"kubeconfig of it: `fleetctl pivot --abort --to-kubeconfig FILE`; if it is gone for good: `fleetctl pivot --abort --without-target`")
+	case err != nil:
+		p.session.Deps.Report.Warn(fmt.Sprintf("assuming that %s is gone, as you say, and has not taken over: %v", kept.Name, err))
 	}
 	step := p.session.Deps.Report.Start("forget the hand-over to " + kept.Name)
 	if err := p.settleAbort(ctx, kept.Name); err != nil {
@@ -177,6 +194,9 @@ func (p *Move) forgetBegun(ctx context.Context) (*MoveResult, error) {
 		return nil, err
 	}
 	step.Done()
+	if client != nil {
+		tellGiven(ctx, client, kept.Name, p.session.Deps.Report.Warn)
+	}
 	result.Outcome, result.Report = "undone", &handover.Report{
 		Source: p.session.Mgmt.Name, Target: kept.Name, Phase: handover.PhaseAborting,
 		Moved: map[string]int{}, Clusters: []string{}, Available: []string{}, Warnings: []string{},
@@ -184,10 +204,29 @@ func (p *Move) forgetBegun(ctx context.Context) (*MoveResult, error) {
 	return result, nil
 }
 
+// askTarget reads the journal of a target. It returns a client only if the target answered.
+func askTarget(ctx context.Context, target *handedTarget) (*kube.Client, *handover.Journal, error) {
+	client, err := kube.New(target.Kubeconfig, kube.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	journal, err := handover.ReadJournal(ctx, client)
+	if err != nil {
+		return nil, nil, err
+	}
+	return client, journal, nil
+}
+
 // isTargetOf tells whether the journal is that of a target that takes over, or has taken over, all work of this management cluster.
 func (p *Move) isTargetOf(j *handover.Journal) bool {
-	return j != nil && j.Role == handover.RoleTarget && j.Whole() && j.Snapshot == "" && !j.Around && j.Source.Name == p.session.Mgmt.Name
+	return j != nil && j.Role == handover.RoleTarget && j.Whole() && j.Snapshot == "" && !j.Around &&
+		j.Fleet == p.session.Identity() && j.Source.Name == p.session.Mgmt.Name
 }
+
+// snapshotAgainTime bounds the snapshot after an abort: a place that does not answer must not keep the abort from its end.
+const snapshotAgainTime = 2 * time.Minute
 
 // snapshotAgain takes a snapshot of a management cluster that keeps its work after an abort. The snapshot replaces the note that the work
 // was handed over.
@@ -195,6 +234,12 @@ func (p *Move) snapshotAgain(ctx context.Context) error {
 	if p.session.SnapshotsTo() == "" {
 		return nil
 	}
+	bound := snapshotAgainTime
+	if end, ok := ctx.Deadline(); ok {
+		bound = min(bound, time.Until(end)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
 	_, err := Backup(ctx, p.session.Deps, BackupOptions{
 		Target: &management.Target{Name: p.session.Mgmt.Name, Cluster: p.session.Cluster}, Client: p.source, Dir: p.session.Opts.Dir,
 		To:  p.session.SnapshotsTo(),

@@ -155,7 +155,7 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 		if err := handover.CheckFence(ctx, source); err != nil {
 			return nil, err
 		}
-		return p.forgetBegun(ctx)
+		return p.forgetBegun(ctx, o)
 	}
 	options := handover.Options{Fleet: p.session.Identity(), Source: source}
 	if o.WithoutTarget {

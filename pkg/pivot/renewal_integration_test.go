@@ -35,7 +35,8 @@ func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
 		return func() handover.Options {
 			p := NewMove(converge.NewRun(s), "")
 			p.Under = under
-			return p.handOptions(e.Client, &Target{handedTarget: &handedTarget{Name: "next"}, client: e.Client}, commit, func(string) {})
+			way := &handedTarget{Name: "next", Kubeconfig: []byte("its kubeconfig")}
+			return p.handOptions(e.Client, &Target{handedTarget: way, client: e.Client}, commit, func(string) {})
 		}
 	}
 	for name, test := range map[string]struct {
@@ -67,6 +68,12 @@ func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
 		newest, err := snapshot.Find(ctx, place, "", keys)
 		if err != nil || newest.HandedOver != test.want {
 			t.Errorf("%s: the newest in the place is handed over to %q, %v; want %q", name, newest.HandedOver, err, test.want)
+		}
+		if test.want != "next" {
+			continue
+		}
+		if raw, err := e.Client.SecretValue(ctx, targetSecret, "target"); err != nil || decodeKept(raw) == nil {
+			t.Errorf("%s: an abort elsewhere has forgotten the target meanwhile, and the source has %q, %v", name, raw, err)
 		}
 	}
 }

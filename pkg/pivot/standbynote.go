@@ -146,11 +146,18 @@ func removeNotes(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	return removeNotesIn(ctx, place, keys, s.OwnNote)
+	return removeNotesIn(ctx, place, keys, s.Identity(), s.OwnNote)
 }
 
-// removeNotesIn removes the notes that which selects and that are newer than the newest snapshot. Older notes have no effect.
-func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, which func(note *snapshot.Snapshot) bool) error {
+// removeNotesIn removes the fleet's notes that which selects and that are newer than its newest snapshot. Older notes have no effect. What
+// another fleet has in the place stays, and says nothing about this one.
+func removeNotesIn(
+	ctx context.Context,
+	place snapshot.Place,
+	keys secret.Keys,
+	fleet string,
+	which func(note *snapshot.Snapshot) bool,
+) error {
 	ids, err := place.List(ctx)
 	if err != nil {
 		return err
@@ -160,7 +167,10 @@ func removeNotesIn(ctx context.Context, place snapshot.Place, keys secret.Keys, 
 		if err != nil {
 			return err
 		}
-		if snap.HandedOver == "" {
+		switch {
+		case snap.Fleet != fleet:
+			continue
+		case snap.HandedOver == "":
 			return nil
 		}
 		if which(snap) {
@@ -196,7 +206,7 @@ func markHandedOver(ctx context.Context, p *following.Pushed, to string, anew bo
 // same already, it is kept instead, unless anew.
 func noteHandedOver(ctx context.Context, place snapshot.Place, note *snapshot.Snapshot, keys secret.Keys, anew bool) error {
 	same := func(s *snapshot.Snapshot) bool {
-		return s.ID != note.ID && s.HandedOver == note.HandedOver && s.HandedOverUID == note.HandedOverUID
+		return s.Fleet == note.Fleet && s.ID != note.ID && s.HandedOver == note.HandedOver && s.HandedOverUID == note.HandedOverUID
 	}
 	if newest, err := snapshot.Find(ctx, place, "", keys); err == nil && same(newest) && !anew {
 		return nil
@@ -204,7 +214,7 @@ func noteHandedOver(ctx context.Context, place snapshot.Place, note *snapshot.Sn
 	if err := putNote(ctx, place, note, keys); err != nil {
 		return err
 	}
-	_ = removeNotesIn(ctx, place, keys, same) // one note too many says nothing wrong
+	_ = removeNotesIn(ctx, place, keys, note.Fleet, same) // one note too many says nothing wrong
 	return nil
 }
 

@@ -87,7 +87,7 @@ func TestNoteTakeOver(t *testing.T) {
 	if err := noteTakeOver(ctx, standby("third", "u3"), folder, keys, keys, ""); err == nil {
 		t.Error("a standby takes over from the living one, of which another one takes the work")
 	}
-	if err := removeNotesIn(ctx, folder, keys, first.OwnNote); err != nil {
+	if err := removeNotesIn(ctx, folder, keys, first.Identity(), first.OwnNote); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := folder.List(ctx); err != nil || len(after) != 1 || after[0] != snap.ID {
@@ -178,5 +178,57 @@ func TestNoteHandedOver(t *testing.T) {
 	}
 	if newest, err := snapshot.Find(ctx, folder, "", keys); err != nil || newest.HandedOver != "next" {
 		t.Errorf("the newest is %+v, %v; want the note", newest, err)
+	}
+}
+
+// Two fleets have a management cluster of one name, one place, and the same keys. Each writes and removes notes of its own, whatever the
+// other has put behind them.
+func TestNotesOfTwoFleetsInOnePlace(t *testing.T) {
+	ctx := t.Context()
+	folder, keys := newPlace(t)
+	noteOf := func(fleet string) *snapshot.Snapshot {
+		return &snapshot.Snapshot{Taken: time.Now(), Fleet: fleet, ManagementCluster: "platform", HandedOver: "next"}
+	}
+	notes := func() map[string]int {
+		t.Helper()
+		ids, err := folder.List(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[string]int{}
+		for _, id := range ids {
+			snap, err := snapshot.Find(ctx, folder, id, keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if snap.HandedOver != "" {
+				counts[snap.Fleet]++
+			}
+		}
+		return counts
+	}
+	for _, anew := range []bool{false, true, false, true} {
+		for _, fleet := range []string{"theirs", "mine"} {
+			if err := noteHandedOver(ctx, folder, noteOf(fleet), keys, anew); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := notes(); got["mine"] != 1 || got["theirs"] != 1 {
+		t.Fatalf("the fleets have %v notes, want one each", got)
+	}
+	turn, err := snapshot.Begin(ctx, folder, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := turn.Put(ctx, &snapshot.Snapshot{Taken: time.Now(), Fleet: "theirs", ManagementCluster: "platform"}, keys); err != nil {
+		t.Fatal(err)
+	}
+	toNext := func(note *snapshot.Snapshot) bool { return note.HandedOver == "next" }
+	if err := removeNotesIn(ctx, folder, keys, "mine", toNext); err != nil {
+		t.Fatal(err)
+	}
+	if got := notes(); got["mine"] != 0 || got["theirs"] != 1 {
+		t.Errorf("once mine are removed, the fleets have %v notes", got)
 	}
 }

@@ -84,6 +84,10 @@ type run struct {
 	tags []gitrepo.Tag
 	// onlyHere are the other tags of this clone, the newest first. Nobody else has seen them, so they are no versions yet.
 	onlyHere []gitrepo.Tag
+	// marked are the commits of tags that promote has made in this clone and has not pushed, by name.
+	marked map[string]string
+	// made says that this run has made the tag.
+	made bool
 	// pushed has the names of the remote's tags.
 	pushed map[string]bool
 	// notAsked has, by name, why the Flux of a workload cluster could not be asked.
@@ -136,8 +140,9 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	}
 	if p.carries() && p.remote && !o.Change.DryRun {
 		if out.TagPushed, err = p.git.PushTag(ctx, p.auth, tag.Name); err != nil {
-			return nil, p.withdraw(ctx, tag, fresh, err)
+			return nil, p.withdraw(ctx, tag, err)
 		}
+		_ = p.git.UnmarkTag(ctx, tag.Name) // else the next run does it
 		if err := p.publish(ctx, out, tag); err != nil {
 			return nil, p.halfway(tag.Name, err)
 		}
@@ -280,6 +285,15 @@ func (p *run) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.marked, err = p.git.MarkedTags(); err != nil {
+		return err
+	}
+	for name := range p.marked {
+		if p.pushed[name] { // the run was killed right after the push
+			_ = p.git.UnmarkTag(ctx, name) // else the next run does it
+			delete(p.marked, name)
+		}
+	}
 	for _, t := range all {
 		_, ok := p.version(t.Name)
 		inUse := slices.ContainsFunc(at, func(position fleetrepo.Position) bool { return position.Tag == t.Name })
@@ -366,8 +380,15 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	if err := p.dropStale(ctx, out.Tag); err != nil {
 		return "", err
 	}
-	_, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body)
-	return body, err
+	if p.carries() && p.remote {
+		if err := p.git.MarkTag(ctx, out.Tag, out.Commit); err != nil {
+			return "", err
+		}
+	}
+	if p.made, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body); err != nil {
+		return "", errors.Join(err, p.git.UnmarkTag(context.WithoutCancel(ctx), out.Tag))
+	}
+	return body, nil
 }
 
 // errNotHealthy is the cause if an environment is not ready for a promotion of its commit.

@@ -139,7 +139,8 @@ func (t *Turn) RefuseOthers(ctx context.Context, fleet string, keys secret.Keys)
 	if err != nil || newest.Fleet == fleet {
 		return nil //nolint:nilerr // what nobody here can read is no reason to take no snapshot
 	}
-	return diag.Errorf("name a place that is this fleet's own: the flag --to, or spec.snapshots.to in fleet.yaml",
+	return diag.Errorf("name a place that is this fleet's own: the flag --to, or spec.snapshots.to in fleet.yaml; or, if that fleet is gone, "+
+		"move its snapshots out of there",
 		"%s has snapshots of the management cluster %s of another fleet, %s (%.8s): %s is the newest", t.place, newest.ManagementCluster,
 		newest.FleetName, newest.Fleet, newest.ID)
 }
