@@ -19,21 +19,11 @@ import (
 
 var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 
-// WaitAvailable waits until the named Clusters are Available, or all existing Clusters if none are named. A Cluster counts only after its
-// controller has connected to the workload cluster since the Cluster's spec changed, for example by a hand-over. It calls detail, if not
-// nil, when the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason for each Cluster, and has the exit
-// code diag.ExitNotReady.
-func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
-	return m.waitAvailable(ctx, detail, func(objects kube.Objects) kube.NotReadyError {
-		if len(clusters) == 0 {
-			return unavailableOf(objects, keysOfAll(objects))
-		}
-		return unavailableOf(objects, clusters)
-	})
-}
-
-// WaitAvailableAgain is WaitAvailable for Clusters that were handed over. It does not wait for those that somebody has paused: Cluster API
-// does not judge them, so they do not become Available before somebody resumes them.
+// WaitAvailableAgain waits until the named Clusters are Available, or all existing Clusters if none are named. It does not wait for those
+// that somebody has paused: Cluster API does not judge them, so after a hand-over they do not become Available before they are resumed. A
+// Cluster counts only after its controller has connected to the workload cluster since the Cluster's spec changed, for example by a
+// hand-over. It calls detail, if not nil, when the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason
+// for each Cluster, and has the exit code diag.ExitNotReady.
 func (m *Manager) WaitAvailableAgain(ctx context.Context, clusters []kube.Key, detail func(string)) error {
 	return m.waitAvailable(ctx, detail, func(objects kube.Objects) kube.NotReadyError {
 		return unavailableOf(objects, unpausedOf(objects, clusters))
@@ -64,8 +54,11 @@ func unavailableOf(objects kube.Objects, clusters []kube.Key) kube.NotReadyError
 	return unready
 }
 
-// unpausedOf returns those of the Clusters that are not paused, or do not exist.
+// unpausedOf returns those of the Clusters, or of all existing ones if none are named, that are not paused, or do not exist.
 func unpausedOf(objects kube.Objects, clusters []kube.Key) []kube.Key {
+	if len(clusters) == 0 {
+		clusters = keysOfAll(objects)
+	}
 	return slices.DeleteFunc(slices.Clone(clusters), func(key kube.Key) bool {
 		obj := objects[key]
 		if obj == nil {

@@ -32,6 +32,7 @@ func TestWaitsForNoPausedCluster(t *testing.T) {
 	all := []kube.Key{fine, waits, paused, annotated, gone}
 	for story, c := range map[string]struct{ looked, want []kube.Key }{
 		"handed over": {unpausedOf(objects, all), []kube.Key{waits, gone}},
+		"all":         {unpausedOf(objects, nil), []kube.Key{waits}},
 		"otherwise":   {all, []kube.Key{waits, paused, annotated, gone}},
 	} {
 		var got []kube.Key

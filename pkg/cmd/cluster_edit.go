@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/change"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
@@ -317,7 +318,14 @@ func awaitRemoval(ctx context.Context, deps management.Deps, target *management.
 	if err := leaving.AwaitRemoval(ctx, deps, removal); err != nil {
 		return err
 	}
-	return target.ForgetCarried(ctx, removal.Cluster.Name)
+	target.ForgetCarried(ctx, deps, removal.Cluster.Name, func(ctx context.Context) ([]capi.Cluster, error) {
+		manager, err := capi.New(removal.Client)
+		if err != nil {
+			return nil, err
+		}
+		return manager.Clusters(ctx)
+	})
+	return nil
 }
 
 // clientWithin returns a client of the management cluster. It asks whose the cluster is for at most limit; 0 is no limit.

@@ -29,7 +29,9 @@ another fleet. Nothing on the cluster is changed.
 
 Afterwards status, init, upgrade, pivot, backup and all other commands work as on the machine that made the management
 cluster. Only that other machine can start, stop and delete the host. connect copies the fleet's age keys to this
-machine.`,
+machine.
+
+--forget also removes the context that connect has written to your own kubeconfig.`,
 		Example: `  fleetctl connect --kubeconfig platform.kubeconfig
   fleetctl connect --management eu     # through the management cluster that fleet.yaml names as its parent
   fleetctl connect --forget            # nothing on the management cluster changes`,
@@ -77,9 +79,14 @@ func disconnect(ctx context.Context, f *factory) error {
 	if err != nil {
 		return err
 	}
-	if err := connect.Disconnect(ctx, target); err != nil {
+	deps, err := f.deps()
+	if err != nil {
 		return err
 	}
+	if err := connect.Disconnect(ctx, deps, target); err != nil {
+		return err
+	}
+	f.closeReporter()
 	ui.Fprintf(f.streams.Out, "This machine has forgotten the way to %s. Nothing there was changed.\n", target.Name)
 	return nil
 }

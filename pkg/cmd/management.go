@@ -49,7 +49,7 @@ func (f *factory) completeManagementClusters(*cobra.Command, []string, string) (
 	if repo, err := f.fleetRepo(); err == nil {
 		names = slices.Concat(repo.ManagementClusterNames(), repo.StandbyNames())
 	}
-	records, err := f.store().List()
+	records, err := f.store().Readable()
 	if err != nil && len(names) == 0 {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -43,7 +43,7 @@ type managementAddOptions struct {
 
 func (o *managementAddOptions) complete(f *factory, args ...string) error {
 	o.wanted.Name = args[0]
-	records, _ := f.store().List() // without them, only the fleet repo tells of a parent
+	records, _ := f.store().Readable() // without them, only the fleet repo tells of a parent
 	for _, r := range records {
 		o.remembered = append(o.remembered, r.Name)
 	}

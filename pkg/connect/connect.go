@@ -256,8 +256,8 @@ func rememberConnected(ctx context.Context, s *session.Session, client *kube.Cli
 }
 
 // Disconnect forgets the way to a management cluster that another machine made, and removes the context that Connect has written to the
-// user's kubeconfig. Nothing there is changed.
-func Disconnect(ctx context.Context, t *management.Target) error {
+// user's kubeconfig. Nothing there is changed. A kubeconfig that cannot be changed is a warning: the user can remove the context, too.
+func Disconnect(ctx context.Context, deps management.Deps, t *management.Target) error {
 	none := diag.Errorf("`fleetctl teardown` removes one that this machine has made",
 		"this machine has no connection to a management cluster %s", t.Name)
 	if t.Record == nil || !t.Record.Connected {
@@ -276,7 +276,7 @@ func Disconnect(ctx context.Context, t *management.Target) error {
 	}
 	if into := t.Record.MergedInto; into != "" {
 		if _, err := kube.RemoveFromKubeconfig(ctx, into, management.ContextName(t.Name)); err != nil {
-			return err
+			deps.Report.Warn(fmt.Sprintf("%s may still have the context %s: %v", into, management.ContextName(t.Name), err))
 		}
 	}
 	if err := t.Cluster.Remove(); err != nil {

@@ -5,10 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -30,7 +32,7 @@ func TestForgetTakesTheContextAlong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Disconnect(t.Context(), target); err != nil {
+	if err := Disconnect(t.Context(), management.Deps{Report: progress.Discard}, target); err != nil {
 		t.Fatal(err)
 	}
 	if got := kube.Contexts(user); len(got) != 1 || got[0] != management.ContextName("us") {
@@ -39,7 +41,41 @@ func TestForgetTakesTheContextAlong(t *testing.T) {
 	if _, err := os.Stat(cluster.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("this machine still has its folder: %v", err)
 	}
-	if err := Disconnect(t.Context(), target); err == nil {
+	if err := Disconnect(t.Context(), management.Deps{Report: progress.Discard}, target); err == nil {
 		t.Error("it was forgotten twice")
+	}
+}
+
+// heard keeps the warnings.
+type heard struct {
+	progress.Reporter
+	warnings []string
+}
+
+func (h *heard) Warn(text string) { h.warnings = append(h.warnings, text) }
+
+// A kubeconfig of the user that is damaged keeps nobody from forgetting a management cluster.
+func TestForgetsWithADamagedKubeconfig(t *testing.T) {
+	store, user := state.Store{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(user, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cluster := store.Cluster("eu")
+	if err := cluster.Save(state.Record{Connected: true, HostType: "existing", MergedInto: user}); err != nil {
+		t.Fatal(err)
+	}
+	target, err := management.Find(store, "eu", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &heard{}
+	if err := Disconnect(t.Context(), management.Deps{Report: h}, target); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.warnings) != 1 || !strings.Contains(h.warnings[0], user) || !strings.Contains(h.warnings[0], management.ContextName("eu")) {
+		t.Errorf("%q", h.warnings)
+	}
+	if _, err := os.Stat(cluster.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("this machine still has its folder: %v", err)
 	}
 }

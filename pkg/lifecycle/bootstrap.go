@@ -221,14 +221,14 @@ func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, deta
 	return b.deleteBootstrap(ctx, detail)
 }
 
-// waitClusters waits until every Cluster is Available and its Flux has applied its first revision. By then, the
+// waitClusters waits until every Cluster that nobody has paused is Available and its Flux has applied its first revision. By then, the
 // management cluster's Flux has applied the whole revision, so every declared Cluster exists.
 func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
 		return err
 	}
-	waitErr := manager.WaitAvailable(ctx, nil, detail)
+	waitErr := manager.WaitAvailableAgain(ctx, nil, detail)
 	if waitErr == nil {
 		waitErr = flux.NewSystem(client).WaitWorkloads(ctx, detail)
 	}
@@ -310,7 +310,7 @@ func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) erro
 	if !report.Healthy() {
 		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
 	}
-	if err := manager.WaitAvailable(ctx, nil, nil); err != nil {
+	if err := manager.WaitAvailableAgain(ctx, nil, nil); err != nil {
 		return err
 	}
 	return flux.NewSystem(client).WaitWorkloads(ctx, nil)

@@ -375,7 +375,7 @@ func TestBootstrapOnANewRunner(t *testing.T) {
 			if (b.restore != nil) != c.restores {
 				t.Errorf("it restores: %t", b.restore != nil)
 			}
-			if records, err := b.session.Deps.Store.List(); err != nil || len(records) > 0 {
+			if records, err := b.session.Deps.Store.Readable(); err != nil || len(records) > 0 {
 				t.Errorf("a look has left %v, %v", records, err)
 			}
 		})

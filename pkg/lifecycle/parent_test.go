@@ -57,7 +57,7 @@ spec:
 	if err == nil || errors.Is(err, management.ErrUnknownCluster) || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("init --dry-run: %v, want that the releases cannot be had", err)
 	}
-	if left, err := store.List(); err != nil || len(left) != 0 {
+	if left, err := store.Readable(); err != nil || len(left) != 0 {
 		t.Errorf("there are records afterwards: %v, %v", left, err)
 	}
 

@@ -281,16 +281,10 @@ func (t *teardown) deleteClusters(ctx context.Context, detail func(string)) erro
 		return errors.Join(undrained, t.withRemains(ctx, err))
 	}
 	t.result.DeletedClusters = management.FullNames(clusters)
-	return errors.Join(undrained, t.forgetCarried(ctx, clusters))
-}
-
-// forgetCarried forgets the management clusters that ran on the deleted Clusters.
-func (t *teardown) forgetCarried(ctx context.Context, deleted []capi.Cluster) error {
-	var errs []error
-	for _, c := range deleted {
-		errs = append(errs, t.opts.Target.ForgetCarried(ctx, c.Name))
+	for _, c := range clusters {
+		t.opts.Target.ForgetCarried(ctx, t.Deps, c.Name, t.manager.Clusters)
 	}
-	return errors.Join(errs...)
+	return undrained
 }
 
 func (t *teardown) stopServing(ctx context.Context, _ func(string)) error {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -18,8 +19,29 @@ import (
 
 // ForgetCarried removes what this machine knows of the management cluster that ran on a workload cluster of the target. Call it once this
 // workload cluster is deleted: otherwise every later command would wait for an API server that does not exist any more. It removes nothing
-// if the fleet repo does not declare the target as the parent, and nothing that leads to another server.
-func (t *Target) ForgetCarried(ctx context.Context, name string) error {
+// if the fleet repo does not declare the target as the parent, and nothing that leads to another server. left lists the Clusters that the
+// target still has: one of the same name in another namespace may be the one that carries the management cluster. The deletion is done,
+// whatever this machine remembers, so what cannot be forgotten is a warning.
+func (t *Target) ForgetCarried(ctx context.Context, deps Deps, name string, left func(context.Context) ([]capi.Cluster, error)) {
+	err := t.forgetCarried(ctx, name, left)
+	if err == nil {
+		return
+	}
+	if hint := diag.Hint(err); hint != "" {
+		err = fmt.Errorf("%w: %s", err, hint)
+	}
+	deps.Report.Warn(fmt.Sprintf("the cluster %s is deleted, but this machine may still remember a management cluster that ran on it: remove "+
+		"the folder %s if that one was not moved to another cluster (%v)", name, t.store.Cluster(name).Dir, err))
+}
+
+func (t *Target) forgetCarried(ctx context.Context, name string, left func(context.Context) ([]capi.Cluster, error)) error {
+	c := t.store.Cluster(name)
+	if _, err := os.Stat(c.Path(hosts.WorkloadKubeconfigFile)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
 	repo := t.repo
 	if repo == nil && t.Record != nil {
 		var err error
@@ -30,11 +52,8 @@ func (t *Target) ForgetCarried(ctx context.Context, name string) error {
 	if repo == nil || repo.Parents[name] != t.Name {
 		return nil
 	}
-	c := t.store.Cluster(name)
-	if _, err := os.Stat(c.Path(hosts.WorkloadKubeconfigFile)); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	others, err := left(ctx)
+	if err != nil || slices.ContainsFunc(others, func(other capi.Cluster) bool { return other.Name == name }) {
 		return err
 	}
 	unlock, err := c.Lock("fleetctl, which forgets a deleted management cluster")
@@ -43,18 +62,32 @@ func (t *Target) ForgetCarried(ctx context.Context, name string) error {
 	}
 	defer unlock()
 	record, err := c.Load()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return forgetWay(c)
+	case err != nil:
 		return err
-	}
-	if record != nil && !carried(record, c, repo) {
+	case !carried(record, c, repo):
 		return nil
 	}
-	if record != nil && record.MergedInto != "" {
-		if _, err := kube.RemoveFromKubeconfig(ctx, record.MergedInto, ContextName(name)); err != nil {
-			return err
+	if record.MergedInto != "" {
+		if _, failed := kube.RemoveFromKubeconfig(ctx, record.MergedInto, ContextName(name)); failed != nil {
+			err = fmt.Errorf("remove the context %s from %s: %w", ContextName(name), record.MergedInto, failed)
 		}
 	}
-	return diag.Wrap(fmt.Sprintf("forget the deleted management cluster %s", name), c.Remove(), "")
+	return errors.Join(c.Remove(), err)
+}
+
+// forgetWay removes the way that the parent gave to this machine. Without a record nothing tells where a kubeconfig beside it leads:
+// somebody may have removed the damaged record of a management cluster that was pivoted elsewhere.
+func forgetWay(c state.Cluster) error {
+	if _, err := os.Stat(c.Path(KubeconfigFile)); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return c.Remove()
+		}
+		return err
+	}
+	return os.Remove(c.Path(hosts.WorkloadKubeconfigFile))
 }
 
 // carried tells whether a record leads to the workload cluster whose kubeconfig the parent gave to this machine.

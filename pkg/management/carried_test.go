@@ -2,15 +2,20 @@ package management
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/ownership"
+	"github.com/fleetctl/fleetctl/pkg/progress"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -27,10 +32,15 @@ func TestForgetCarried(t *testing.T) {
 		record    *state.Record
 		connected string // the server of `fleetctl connect`
 		deleted   string // the workload cluster; "eu" if empty
+		left      string // a Cluster of this name that the parent still has
+		moved     bool   // a kubeconfig beside the missing record leads elsewhere
 		kept      bool
 	}{
 		"made by init":                      {record: &state.Record{FleetID: id, HostType: "workload"}},
 		"a bootstrap that was killed":       {},
+		"another Cluster of this name":      {record: &state.Record{FleetID: id, HostType: "workload"}, left: "eu", kept: true},
+		"other Clusters":                    {record: &state.Record{FleetID: id, HostType: "workload"}, left: "eu2"},
+		"a damaged record was removed":      {moved: true, kept: true},
 		"a repository of its own":           {record: &state.Record{FleetID: "other", HostType: "workload"}, deleted: "us"},
 		"learned from its parent":           {record: &state.Record{FleetID: id, HostType: "existing"}, connected: dead},
 		"the user gave a way elsewhere":     {record: &state.Record{FleetID: id, HostType: "existing"}, connected: alive, kept: true},
@@ -85,6 +95,11 @@ spec:
 					t.Fatal(err)
 				}
 			}
+			if c.moved {
+				if err := there.Write(KubeconfigFile, wayTo(c.deleted, alive)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			root := store.Cluster("root")
 			if err := root.Save(state.Record{FleetID: id, Fleet: "acme", HostType: "embedded", Repo: repo}); err != nil {
 				t.Fatal(err)
@@ -94,8 +109,18 @@ spec:
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := target.ForgetCarried(t.Context(), c.deleted); err != nil {
-					t.Fatal(err)
+				var warned warnings
+				target.ForgetCarried(t.Context(), Deps{Report: &warned}, c.deleted, func(context.Context) ([]capi.Cluster, error) {
+					return []capi.Cluster{{Namespace: "platform", Name: c.left}}, nil
+				})
+				if len(warned.all) > 0 {
+					t.Error(warned.all)
+				}
+				if _, err := os.Stat(there.Path(KubeconfigFile)); c.moved && err != nil {
+					t.Error(err)
+				}
+				if _, err := os.Stat(there.Path(hosts.WorkloadKubeconfigFile)); c.moved && err == nil {
+					t.Error("the way to the deleted cluster is kept")
 				}
 				if _, err := os.Stat(there.Dir); errors.Is(err, fs.ErrNotExist) == c.kept {
 					t.Errorf("kept: %v", err)
@@ -109,6 +134,58 @@ spec:
 			}
 			if _, err := root.Load(); err != nil {
 				t.Errorf("the parent: %v", err)
+			}
+		})
+	}
+}
+
+// warnings keeps the warnings of a command.
+type warnings struct {
+	progress.Reporter
+	all []string
+}
+
+func (w *warnings) Warn(message string) { w.all = append(w.all, message) }
+
+// The deletion of a cluster is done, whatever is wrong with what this machine remembers: a warning names the folder. A kubeconfig of the
+// user that cannot be read keeps nothing of the folder.
+func TestForgetCarriedWarns(t *testing.T) {
+	for story, c := range map[string]struct {
+		record, user string
+		left         error
+		warning      string
+		kept         bool
+	}{
+		"a damaged record":           {record: `{"name": "e`, warning: "cluster.json", kept: true},
+		"a damaged kubeconfig":       {record: `{"name": "eu", "hostType": "workload"}`, user: "{", warning: "remove the context"},
+		"the parent does not answer": {record: `{"name": "eu"}`, left: errors.New("no answer"), warning: "no answer", kept: true},
+	} {
+		t.Run(story, func(t *testing.T) {
+			store := state.Store{Dir: t.TempDir()}
+			eu, user := store.Cluster("eu"), filepath.Join(t.TempDir(), "config")
+			if err := os.WriteFile(user, []byte(c.user), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := eu.Write("cluster.json", []byte(c.record)); err != nil {
+				t.Fatal(err)
+			}
+			if record, err := eu.Load(); err == nil {
+				record.FleetID, record.MergedInto = "a", user
+				if err := eu.Save(*record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := eu.Write(hosts.WorkloadKubeconfigFile, wayTo("eu", "https://10.0.0.1:6443")); err != nil {
+				t.Fatal(err)
+			}
+			target := &Target{Name: "root", store: store, repo: &ownership.Repo{ID: "a", Parents: map[string]string{"eu": "root"}}}
+			var warned warnings
+			target.ForgetCarried(t.Context(), Deps{Report: &warned}, "eu", func(context.Context) ([]capi.Cluster, error) { return nil, c.left })
+			if len(warned.all) != 1 || !strings.Contains(warned.all[0], c.warning) || !strings.Contains(warned.all[0], eu.Dir) {
+				t.Errorf("%q", warned.all)
+			}
+			if _, err := os.Stat(eu.Dir); errors.Is(err, fs.ErrNotExist) == c.kept {
+				t.Errorf("kept: %v", err)
 			}
 		})
 	}

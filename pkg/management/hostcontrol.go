@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -50,9 +51,9 @@ func (r *HostResult) Moved() bool { return r.PivotedTo != "" && r.State == strin
 // unknownState stands for that of a host that cannot be looked at.
 const unknownState = "unknown"
 
-// ListHosts looks at all hosts that this machine remembers.
+// ListHosts looks at all hosts that this machine remembers. Of a record that cannot be read it tells the name and the error.
 func ListHosts(ctx context.Context, deps Deps) (*HostList, error) {
-	records, err := deps.Store.List()
+	records, damaged, err := deps.Store.All()
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +62,10 @@ func ListHosts(ctx context.Context, deps Deps) (*HostList, error) {
 		t := &Target{Name: r.Name, Cluster: deps.Store.Cluster(r.Name), Record: &r}
 		list.Hosts = append(list.Hosts, t.info(ctx))
 	}
+	for name, err := range damaged {
+		list.Hosts = append(list.Hosts, HostInfo{Name: name, State: unknownState, Error: err.Error() + ": " + diag.Hint(err)})
+	}
+	slices.SortFunc(list.Hosts, func(a, b HostInfo) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil
 }
 

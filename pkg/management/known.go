@@ -43,7 +43,7 @@ func (t *Target) CheckKnown() error {
 	if t.Known() || t.repo != nil || hasState(t.store, t.Name) {
 		return nil
 	}
-	records, err := t.store.List()
+	records, err := t.store.Readable()
 	if err != nil || len(records) == 0 {
 		return err
 	}

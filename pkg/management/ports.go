@@ -71,7 +71,7 @@ func CheckPort(ctx context.Context, store state.Store, name string, h host.Host,
 
 // whoListens finds a management cluster of this machine, other than name, with a program that listens on port.
 func whoListens(ctx context.Context, store state.Store, name string, port int) (cluster, program string) {
-	records, err := store.List()
+	records, err := store.Readable()
 	if err != nil {
 		return "", "" // the port is taken, whoever has it
 	}

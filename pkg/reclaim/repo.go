@@ -83,7 +83,7 @@ func FleetTargets(store state.Store, dir string, targets []*management.Target) (
 	if err != nil || identity == "" {
 		return targets, err
 	}
-	records, err := store.List()
+	records, err := store.ListOf(func(string) bool { return true }) // a damaged one may be of this fleet, and own what looks like an orphan
 	if err != nil {
 		return nil, err
 	}

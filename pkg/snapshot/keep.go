@@ -57,6 +57,11 @@ func Find(ctx context.Context, place Place, id string, keys secret.Keys) (*Snaps
 	if len(ids) == 0 {
 		return nil, none(place, id)
 	}
+	return find(ctx, place, id, ids, keys)
+}
+
+// find is Find in a place that has been listed.
+func find(ctx context.Context, place Place, id string, ids []string, keys secret.Keys) (*Snapshot, error) {
 	sealed, err := place.Load(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := "there are: " + strings.Join(ids, ", ")

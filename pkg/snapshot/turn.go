@@ -100,7 +100,7 @@ func (t *Turn) refuseNote(ctx context.Context, s *Snapshot, keys secret.Keys, id
 		if id >= s.ID || slices.Contains(t.before, id) {
 			continue
 		}
-		other, err := Find(ctx, t.place, id, keys)
+		other, err := find(ctx, t.place, id, ids, keys)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && other.HandedOver == "" {
 			continue
 		}
@@ -135,7 +135,7 @@ func (t *Turn) RefuseOthers(ctx context.Context, fleet string, keys secret.Keys)
 	if len(t.before) == 0 {
 		return nil
 	}
-	newest, err := Find(ctx, t.place, t.before[len(t.before)-1], slices.Concat(keys, t.Known))
+	newest, err := find(ctx, t.place, t.before[len(t.before)-1], t.before, slices.Concat(keys, t.Known))
 	if err != nil || newest.Fleet == fleet {
 		return nil //nolint:nilerr // what nobody here can read is no reason to take no snapshot
 	}
@@ -145,16 +145,24 @@ func (t *Turn) RefuseOthers(ctx context.Context, fleet string, keys secret.Keys)
 		newest.FleetName, newest.Fleet, newest.ID)
 }
 
-// prune removes the oldest snapshots beyond Keep, and never the one that was kept now. It leaves those that are another fleet's, and those
-// that none of the keys decrypts, because they may be. That one cannot be removed is no error: the new one is there.
+// prune removes the oldest snapshots of the management cluster beyond Keep, and never the one that was kept now. It neither counts nor
+// removes those that are another fleet's, and those that none of the keys decrypts, because they may be. That one cannot be removed is no
+// error: the new one is there.
 func prune(ctx context.Context, place Place, kept *Snapshot, keys secret.Keys, ids []string) {
-	for _, id := range ids[:max(len(ids)-Keep, 0)] {
+	if len(ids) <= Keep {
+		return
+	}
+	others := 0
+	for _, id := range slices.Backward(ids) {
 		if id == kept.ID {
 			continue
 		}
-		old, err := Find(ctx, place, id, keys)
+		old, err := find(ctx, place, id, ids, keys)
 		damaged := IsUnreadable(err) && !errors.Is(err, secret.ErrNoKey)
-		if damaged || err == nil && old.Fleet == kept.Fleet {
+		if !damaged && (err != nil || old.Fleet != kept.Fleet) {
+			continue
+		}
+		if others++; others >= Keep {
 			_ = place.Remove(ctx, id)
 		}
 	}

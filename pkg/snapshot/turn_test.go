@@ -241,6 +241,39 @@ func TestTwoFleetsInOnePlace(t *testing.T) {
 	}
 }
 
+// Snapshots of another fleet in the same place, later ones too, take no room from those of this fleet, whoever can read them.
+func TestOthersTakeNoRoom(t *testing.T) {
+	mine := newKeys(t)
+	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	for story, others := range map[string]secret.Keys{"keys of their own": newKeys(t), "the same keys": mine} {
+		place := newPlace(t)
+		var own []string
+		for range Keep {
+			own = append(own, keepAt(t, place, at, mine).ID)
+		}
+		for range Keep {
+			turn, err := Begin(t.Context(), place, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := taken(at)
+			s.Fleet = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+			if err := turn.Put(t.Context(), s, others); err != nil {
+				t.Fatal(err)
+			}
+		}
+		damaged := NewID(at.Add(-time.Hour)) // it goes first
+		if err := place.Save(t.Context(), damaged, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, keepAt(t, place, at, mine).ID)
+		ids, err := place.List(t.Context())
+		if err != nil || len(ids) != 2*Keep || slices.Contains(ids, damaged) || slices.Contains(ids, own[0]) || !slices.Contains(ids, own[1]) {
+			t.Errorf("%s: the place has %v, %v; want %v and the others'", story, ids, err, own[1:])
+		}
+	}
+}
+
 // After a rotation, a machine with the earlier key still removes the snapshots that are encrypted for that.
 func TestRemovesSnapshotsOfEarlierKeys(t *testing.T) {
 	earlier, now, place := newKeys(t), newKeys(t), newPlace(t)

@@ -48,7 +48,7 @@ func TestMade(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.Dir, "outside")); !os.IsNotExist(err) {
 		t.Errorf("something was written: %v", err)
 	}
-	if records, err := s.List(); err != nil || len(records) > 0 {
+	if records, err := s.Readable(); err != nil || len(records) > 0 {
 		t.Errorf("there are records: %v, %v", records, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,34 +96,47 @@ func (s Store) SupportBundle(name string, gathered time.Time) (string, error) {
 	return filepath.Join(dir, name+"-"+gathered.UTC().Format("20060102-150405")+".tar.gz"), nil
 }
 
-// List returns the records of all management clusters, by name. A folder without a record is left out.
-func (s Store) List() ([]Record, error) {
-	return s.ListOf(func(string) bool { return true })
-}
-
-// ListOf is List that leaves out the records that cannot be read, except those of the names that matter to the caller: one damaged record
-// must not keep the user from all other management clusters.
-func (s Store) ListOf(matters func(name string) bool) ([]Record, error) {
+// All returns the records of all management clusters, by name, and for each record that cannot be read the error. A folder without a record
+// is left out.
+func (s Store) All() (records []Record, damaged map[string]error, err error) {
 	entries, err := os.ReadDir(filepath.Join(s.Dir, "clusters"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the management clusters of this machine: %w", err)
+		return nil, nil, fmt.Errorf("list the management clusters of this machine: %w", err)
 	}
-	var out []Record
+	damaged = map[string]error{}
 	for _, e := range entries {
 		r, err := s.Cluster(e.Name()).Load()
-		if errors.Is(err, fs.ErrNotExist) || err != nil && !matters(e.Name()) {
-			continue
+		switch {
+		case err == nil:
+			records = append(records, *r)
+		case !errors.Is(err, fs.ErrNotExist):
+			damaged[e.Name()] = err
 		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, *r)
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
-	return out, nil
+	sort.Slice(records, func(i, j int) bool { return records[i].Name < records[j].Name })
+	return records, damaged, nil
+}
+
+// Readable returns the records that can be read: one damaged record must not keep the user from all other management clusters.
+func (s Store) Readable() ([]Record, error) {
+	return s.ListOf(func(string) bool { return false })
+}
+
+// ListOf is Readable with an error if the record of a name that matters to the caller cannot be read.
+func (s Store) ListOf(matters func(name string) bool) ([]Record, error) {
+	records, damaged, err := s.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(damaged)) {
+		if matters(name) {
+			return nil, damaged[name]
+		}
+	}
+	return records, nil
 }
 
 // Load reads the record. Errors: fs.ErrNotExist if there is no record, and an error if another user may have written it.

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,12 +70,31 @@ func (t *transfer) tellSuspended(ctx context.Context) error {
 		return nil
 	}
 	refs, err := flux.NewSystem(t.from.client).SuspendedFor(ctx, t.release, capi.KubeconfigSecret(t.key))
+	if err == nil {
+		refs, err = t.unknownToRepo(refs)
+	}
 	if err != nil || len(refs) == 0 {
 		return err
 	}
 	t.Report.Warn(fmt.Sprintf("suspended at %s: %s. The Flux of %s applies them as the fleet repo says: if they are to stay suspended, set "+
 		"spec.suspend there first", t.from.target.Name, strings.Join(namesOf(refs), ", "), t.to.target.Name))
 	return nil
+}
+
+// unknownToRepo leaves out the cluster's own HelmRelease if the cluster is paused in the fleet repo (`fleetctl cluster pause`): that moves
+// along with its file.
+func (t *transfer) unknownToRepo(refs []kube.Ref) ([]kube.Ref, error) {
+	repo, err := fleetrepo.Open(t.opts.Change.Dir)
+	if err != nil {
+		return nil, err
+	}
+	at, err := declaredAt(repo, t.opts.Cluster)
+	if err != nil || !slices.ContainsFunc(at, func(c fleetrepo.Cluster) bool { return c.Paused }) {
+		return refs, err
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(ref kube.Ref) bool {
+		return ref.Kind == "HelmRelease" && ref.Key == t.release
+	}), nil
 }
 
 func namesOf(refs []kube.Ref) []string {

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -11,7 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
-// Hosts is the output of `fleetctl host list`: a table, and the messages of hosts in trouble.
+// Hosts is the output of `fleetctl host list`: a table, and the messages of hosts in trouble, or that cannot be looked at.
 func Hosts(r *management.HostList) View {
 	return view{r, func(p *Page) error {
 		if err := hostTable.print(p.Out, p.Format, r.Hosts); err != nil || p.Format == ui.Name {
@@ -105,10 +106,11 @@ var hostTable = table[management.HostInfo]{
 // hostTroubles lists the message of each host in trouble.
 func hostTroubles(w io.Writer, all []management.HostInfo) error {
 	for _, h := range all {
-		if h.Trouble == "" {
+		trouble := cmp.Or(h.Trouble, h.Error)
+		if trouble == "" {
 			continue
 		}
-		if _, err := ui.Fprintf(w, "%s: %s\n", h.Name, h.Trouble); err != nil {
+		if _, err := ui.Fprintf(w, "%s: %s\n", h.Name, trouble); err != nil {
 			return err
 		}
 	}
