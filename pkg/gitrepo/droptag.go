@@ -50,6 +50,7 @@ func (r *Repo) drop(ctx context.Context, ref plumbing.ReferenceName, which func(
 	if err != nil {
 		return err
 	}
+	//nolint:contextcheck // the interface of go-git's file system has no context, and the lock of the packed references is held already
 	return r.transact(ctx, all, transaction{[]plumbing.ReferenceName{ref}, at, plumbing.ZeroHash}, func() error {
 		// In this order, as git does: the file of a reference counts before its line.
 		if err := r.unpack(ref); err != nil {

@@ -119,7 +119,8 @@ func TestAbortGoesOnWithoutAJournal(t *testing.T) {
 			return target
 		}
 	}
-	const taken = `{"formatVersion":"1","id":"a","role":"target","phase":"committed","fleet":"%s","source":{"name":"mgmt"},"target":{"name":"p"}}`
+	const taken = `{"formatVersion":"1","id":"a","role":"target","phase":"committed","fleet":"%s",` +
+		`"source":{"name":"mgmt"},"target":{"name":"p"}}`
 	for story, test := range map[string]struct {
 		way  func() []byte
 		gone bool // with the word of the user that the target is gone, it is undone
