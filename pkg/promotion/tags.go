@@ -58,8 +58,8 @@ func (p *run) isOwn(t gitrepo.Tag) bool {
 	return subject == p.subject(t.Name)
 }
 
-// isMarked tells whether a run of promote in this clone has made a tag, and has not pushed it. Without the mark, a tag of promote's that only
-// this clone has may have been at the remote, and somebody has removed it there: others may have it too.
+// isMarked tells whether a run of promote in this clone has made a tag, and has not pushed it. Without the mark, a tag of promote's that
+// only this clone has may have been at the remote, and somebody has removed it there: others may have it too.
 func (p *run) isMarked(t gitrepo.Tag) bool { return p.isOwn(t) && p.marked[t.Name] == t.Commit }
 
 // dropStale removes the tag of that name which an interrupted run has left at a commit that is no longer the newest one.
@@ -73,7 +73,7 @@ func (p *run) dropStale(ctx context.Context, name string) error {
 }
 
 // withdraw removes the tag that this promotion has made, or an interrupted one before it, because the push of the tag failed. The next run
-// then makes the tag anew, at the commit which is the newest by then. If the remote has taken the tag nevertheless, the next run fetches it.
+// then makes the tag anew, at the commit which is the newest by then. If the remote has taken the tag after all, the next run fetches it.
 func (p *run) withdraw(ctx context.Context, tag gitrepo.Tag, failed error) error {
 	ctx = context.WithoutCancel(ctx)
 	left := slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool { return t.Name == tag.Name && t.Commit == tag.Commit && p.isMarked(t) })
@@ -104,8 +104,8 @@ func (p *run) isHighest(tag string) bool {
 	return v.GT(newest)
 }
 
-// fresh returns a new tag at the newest commit. The error says that this clone has the name for a tag of another commit, which is a person's,
-// or has been at the remote, and the remote has not.
+// fresh returns a new tag at the newest commit. The error says that this clone has the name for a tag of another commit, which is a
+// person's, or has been at the remote, and the remote has not.
 func (p *run) fresh(name string) (gitrepo.Tag, bool, error) {
 	t := gitrepo.Tag{Name: name, Commit: p.head}
 	i := slices.IndexFunc(p.onlyHere, func(t gitrepo.Tag) bool { return t.Name == name })
