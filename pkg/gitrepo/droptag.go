@@ -50,7 +50,8 @@ func (r *Repo) drop(ctx context.Context, ref plumbing.ReferenceName, which func(
 	if err != nil {
 		return err
 	}
-	return r.transact(ctx, all, transaction{[]plumbing.ReferenceName{ref}, at, plumbing.ZeroHash}, func() error { //nolint:contextcheck // billy takes none
+	t := transaction{[]plumbing.ReferenceName{ref}, at, plumbing.ZeroHash}
+	return r.transact(ctx, all, t, func() error { //nolint:contextcheck // billy takes none
 		// In this order, as git does: the file of a reference counts before its line.
 		if err := r.unpack(ref); err != nil {
 			return err
