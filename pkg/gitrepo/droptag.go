@@ -50,8 +50,8 @@ func (r *Repo) drop(ctx context.Context, ref plumbing.ReferenceName, which func(
 	if err != nil {
 		return err
 	}
-	//nolint:contextcheck // the interface of go-git's file system has no context, and the lock of the packed references is held already
-	return r.transact(ctx, all, transaction{[]plumbing.ReferenceName{ref}, at, plumbing.ZeroHash}, func() error {
+	t := transaction{[]plumbing.ReferenceName{ref}, at, plumbing.ZeroHash}
+	return r.transact(ctx, all, t, func() error { //nolint:contextcheck // billy takes none
 		// In this order, as git does: the file of a reference counts before its line.
 		if err := r.unpack(ref); err != nil {
 			return err

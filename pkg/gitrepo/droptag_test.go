@@ -71,8 +71,8 @@ func TestDropTag(t *testing.T) {
 	}
 }
 
-// A git that removes a tag locks its file first, and then the packed references. Whoever takes them the other way round waits for a git that
-// waits for it.
+// A git that removes a tag locks its file first, and then the packed references. Whoever takes them the other way round waits for a git
+// that waits for it.
 func TestDropTagLocksAsGitDoes(t *testing.T) {
 	remote := gittest.NewRepo(t, gittest.Options{})
 	commit := remote.Seed(t, "main", map[string]string{"a": "1"})

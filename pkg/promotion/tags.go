@@ -73,7 +73,7 @@ func (p *run) dropStale(ctx context.Context, name string) error {
 }
 
 // withdraw removes the tag that this promotion has made, or an interrupted one before it, because the push of the tag failed. The next run
-// then makes the tag anew, at the commit which is the newest by then. If the remote has taken the tag nevertheless, the next run fetches it.
+// then makes the tag anew, at the commit which is the newest by then. If the remote has taken the tag after all, the next run fetches it.
 func (p *run) withdraw(ctx context.Context, tag gitrepo.Tag, failed error) error {
 	ctx = context.WithoutCancel(ctx)
 	left := slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool {

@@ -115,7 +115,7 @@ func (o *IdentityOptions) Check() error {
 	case identityOpenStack:
 		return diag.Usage("write an OpenStackClusterIdentity into "+path.Join("mgmt", "identities")+" yourself, or give each cluster a Secret "+
 			"with the key `clouds.yaml` in its namespace: docs/tasks/openstack.md shows both",
-			"fleetctl writes no identities of OpenStack")
+			"there is no scaffold for identities of OpenStack")
 	}
 	return diag.Usage("give --provider, one of "+strings.Join(IdentityProviders(), ", "), "nothing says which provider the identity is for")
 }
