@@ -121,8 +121,8 @@ type sshCommand interface {
 	Close() error
 }
 
-// endsOnce is the input of a command that may have ended already. A server that has answered need not wait for the end of its input, and ssh
-// then cannot tell it of this end. What it has answered can still be read.
+// endsOnce is the input of a command that may have ended already. A server that has answered need not wait for the end of its input, and
+// ssh then cannot tell it of this end. What it has answered can still be read.
 type endsOnce struct{ io.WriteCloser }
 
 // Close implements io.Closer.
