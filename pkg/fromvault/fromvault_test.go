@@ -36,6 +36,7 @@ type awsVault struct {
 	left string
 	// revoked are the leases that were given back, and onOther is called when something else is asked for.
 	revoked []string
+	cached  bool // a cache such as Vault Agent's is before it
 	onOther func()
 }
 
@@ -46,6 +47,9 @@ func newAWSVault(t *testing.T) *awsVault {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.asked, v.token = append(v.asked, r.Method+" "+r.URL.Path), r.Header.Get("X-Vault-Token")
+		if v.cached {
+			w.Header().Set("X-Cache", "HIT")
+		}
 		switch r.URL.Path {
 		case "/v1/auth/token/lookup-self":
 			_, _ = fmt.Fprintf(w, `{"data":{"ttl":%d}}`, v.ttl)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
@@ -27,11 +26,12 @@ func (t *Target) ForgetCarried(ctx context.Context, deps Deps, name string, left
 	if err == nil {
 		return
 	}
-	if hint := diag.Hint(err); hint != "" {
-		err = fmt.Errorf("%w: %s", err, hint)
+	if _, gone := os.Stat(t.store.Cluster(name).Dir); errors.Is(gone, fs.ErrNotExist) {
+		deps.Report.Warn(withHint(err).Error())
+		return
 	}
 	deps.Report.Warn(fmt.Sprintf("the cluster %s is deleted, but this machine may still remember a management cluster that ran on it: remove "+
-		"the folder %s if that one was not moved to another cluster (%v)", name, t.store.Cluster(name).Dir, err))
+		"the folder %s if that one was not moved to another cluster (%v)", name, t.store.Cluster(name).Dir, withHint(err)))
 }
 
 func (t *Target) forgetCarried(ctx context.Context, name string, left func(context.Context) ([]capi.Cluster, error)) error {

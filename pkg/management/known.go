@@ -3,6 +3,7 @@ package management
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,14 +44,15 @@ func (t *Target) CheckKnown() error {
 	if t.Known() || t.repo != nil || hasState(t.store, t.Name) {
 		return nil
 	}
-	records, err := t.store.Readable()
-	if err != nil || len(records) == 0 {
+	records, damaged, err := t.store.All()
+	if err != nil || len(records)+len(damaged) == 0 {
 		return err
 	}
-	names := make([]string, 0, len(records))
+	names := slices.Collect(maps.Keys(damaged))
 	for i := range records {
 		names = append(names, records[i].Name)
 	}
+	slices.Sort(names)
 	return v1alpha1.UnknownManagementCluster(t.Name, names)
 }
 

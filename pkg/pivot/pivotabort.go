@@ -151,12 +151,19 @@ func (p *Move) settleAbort(ctx context.Context, target string) error {
 	if ctx.Err() != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	if err != nil {
+	if err != nil && p.forgetNote(ctx, target) != nil {
 		p.session.Deps.Report.Warn(fmt.Sprintf(
 			"the hand-over is undone, but a note beside the snapshots may still say that %s has taken over, until the next snapshot "+
 				"(`fleetctl backup`): %v%s", target, err, inBrackets(diag.Hint(err))))
 	}
 	return p.forgetTarget(ctx)
+}
+
+// forgetNote is forgetHandOver for a place that may not answer.
+func (p *Move) forgetNote(ctx context.Context, target string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	return forgetHandOver(ctx, p.session, target)
 }
 
 func inBrackets(hint string) string {

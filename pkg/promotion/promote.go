@@ -246,6 +246,13 @@ func (p *run) fetch(ctx context.Context) error {
 		return err
 	}
 	head, pushed, err := p.git.FetchTags(ctx, p.auth)
+	if errors.Is(err, gitrepo.ErrTagExists) { // perhaps a killed run's, whose version somebody else has made since
+		if dropped, dropErr := p.dropMarked(ctx); dropErr != nil {
+			return errors.Join(err, dropErr)
+		} else if dropped {
+			head, pushed, err = p.git.FetchTags(ctx, p.auth)
+		}
+	}
 	if err == nil {
 		p.head, p.pushed = head, pushed
 	}
@@ -289,7 +296,7 @@ func (p *run) look(ctx context.Context) error {
 		return err
 	}
 	for name := range p.marked {
-		if p.pushed[name] { // the run was killed right after the push
+		if p.pushed[name] { // the run was killed right after the push; a dry run, which fetches too, learns it as well
 			_ = p.git.UnmarkTag(ctx, name) // else the next run does it
 			delete(p.marked, name)
 		}
@@ -380,15 +387,7 @@ func (p *run) release(ctx context.Context, out *Result, move change.Options) (st
 	if err := p.dropStale(ctx, out.Tag); err != nil {
 		return "", err
 	}
-	if p.carries() && p.remote {
-		if err := p.git.MarkTag(ctx, out.Tag, out.Commit); err != nil {
-			return "", err
-		}
-	}
-	if p.made, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body); err != nil {
-		return "", errors.Join(err, p.git.UnmarkTag(context.WithoutCancel(ctx), out.Tag))
-	}
-	return body, nil
+	return body, p.makeTag(ctx, out, body)
 }
 
 // errNotHealthy is the cause if an environment is not ready for a promotion of its commit.

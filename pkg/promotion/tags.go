@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -62,6 +63,35 @@ func (p *run) isOwn(t gitrepo.Tag) bool {
 // only this clone has may have been at the remote, and somebody has removed it there: others may have it too.
 func (p *run) isMarked(t gitrepo.Tag) bool { return p.isOwn(t) && p.marked[t.Name] == t.Commit }
 
+// makeTag makes the tag of a promotion, which is marked until it is pushed. A tag that is there already keeps its mark, or has none: it may
+// be a person's, or have been at the remote.
+func (p *run) makeTag(ctx context.Context, out *Result, body string) (err error) {
+	marks := p.carries() && p.remote && !slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool {
+		return t.Name == out.Tag && t.Commit == out.Commit
+	})
+	if marks {
+		if err := p.git.MarkTag(ctx, out.Tag, out.Commit); err != nil {
+			return err
+		}
+	}
+	p.made, err = p.git.Tag(ctx, out.Tag, out.Commit, p.subject(out.Tag)+"\n\n"+body)
+	if marks && !p.made { // somebody has made it in this moment, or it failed
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+		defer cancel()
+		err = errors.Join(err, p.git.UnmarkTag(late, out.Tag))
+	}
+	return err
+}
+
+// dropMarked removes the tags that killed runs have made and have not pushed, and tells whether there was one.
+func (p *run) dropMarked(ctx context.Context) (bool, error) {
+	marked, err := p.git.MarkedTags()
+	for name, commit := range marked {
+		err = errors.Join(err, p.git.DropTag(ctx, name, commit), p.git.UnmarkTag(ctx, name))
+	}
+	return len(marked) > 0, err
+}
+
 // dropStale removes the tag of that name which an interrupted run has left at a commit that is no longer the newest one.
 func (p *run) dropStale(ctx context.Context, name string) error {
 	for _, t := range p.onlyHere {
@@ -72,26 +102,26 @@ func (p *run) dropStale(ctx context.Context, name string) error {
 	return nil
 }
 
-// withdraw removes the tag that this promotion has made, or an interrupted one before it, because the push of the tag failed. The next run
-// then makes the tag anew, at the commit which is the newest by then. If the remote has taken the tag after all, the next run fetches it.
+// withdraw removes the tag that this promotion has made, because its push failed. The next run then makes it anew, at the commit which is
+// the newest by then. If the remote has taken the tag after all, the next run fetches it. A tag that was there before, of an interrupted run
+// or of a person, stays.
 func (p *run) withdraw(ctx context.Context, tag gitrepo.Tag, failed error) error {
-	ctx = context.WithoutCancel(ctx)
-	left := slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool {
-		return t.Name == tag.Name && t.Commit == tag.Commit && p.isMarked(t)
-	})
-	if p.made || left { // else it is a person's
-		if err := p.git.DropTag(ctx, tag.Name, tag.Commit); err != nil {
-			return errors.Join(failed, err)
-		}
+	if !p.made {
+		return failed
 	}
-	if err := p.git.UnmarkTag(ctx, tag.Name); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer cancel()
+	if err := errors.Join(p.git.DropTag(ctx, tag.Name, tag.Commit), p.git.UnmarkTag(ctx, tag.Name)); err != nil {
 		return errors.Join(failed, err)
 	}
-	if errors.Is(failed, gitrepo.ErrTagExists) && (p.made || left) {
+	if errors.Is(failed, gitrepo.ErrTagExists) {
 		return diag.Wrap("", failed, "somebody else has just made it: run the command again")
 	}
 	return failed
 }
+
+// withdrawTime bounds what a promotion does after its end: hooks of the user's run with it.
+const withdrawTime = 10 * time.Second
 
 // subject is the first line of the tags that promote makes.
 func (p *run) subject(tag string) string { return tag + " of fleet " + p.repo.Fleet.Metadata.Name }

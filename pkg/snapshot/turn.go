@@ -152,17 +152,28 @@ func prune(ctx context.Context, place Place, kept *Snapshot, keys secret.Keys, i
 	if len(ids) <= Keep {
 		return
 	}
-	others := 0
-	for _, id := range slices.Backward(ids) {
-		if id == kept.ID {
-			continue
-		}
+	own := func(id string) bool {
 		old, err := find(ctx, place, id, ids, keys)
 		damaged := IsUnreadable(err) && !errors.Is(err, secret.ErrNoKey)
-		if !damaged && (err != nil || old.Fleet != kept.Fleet) {
+		return damaged || err == nil && old.Fleet == kept.Fleet
+	}
+	earlier := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == kept.ID })
+	oldest, stay := earlier[:len(earlier)-Keep+1], earlier[len(earlier)-Keep+1:]
+	others := func(id string) bool { return !own(id) }
+	// The snapshots of two fleets are seldom in one place, and then the newest one or one of the oldest ones tells so. Otherwise nobody has
+	// to read all of them.
+	if !slices.ContainsFunc(append(slices.Clone(oldest), stay[len(stay)-1]), others) {
+		for _, id := range oldest {
+			_ = place.Remove(ctx, id)
+		}
+		return
+	}
+	count := 1 // with the one that was kept now
+	for _, id := range slices.Backward(earlier) {
+		if others(id) {
 			continue
 		}
-		if others++; others >= Keep {
+		if count++; count > Keep {
 			_ = place.Remove(ctx, id)
 		}
 	}

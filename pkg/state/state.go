@@ -108,7 +108,11 @@ func (s Store) All() (records []Record, damaged map[string]error, err error) {
 	}
 	damaged = map[string]error{}
 	for _, e := range entries {
-		r, err := s.Cluster(e.Name()).Load()
+		c := s.Cluster(e.Name())
+		if info, err := os.Stat(c.Dir); err == nil && !info.IsDir() {
+			continue // a file of another program
+		}
+		r, err := c.Load()
 		switch {
 		case err == nil:
 			records = append(records, *r)

@@ -30,11 +30,16 @@ func checkRefusedTogether(r *run, all []*object) diag.Findings {
 			}
 		}
 	}
-	// A pool may be in what cannot be read, or comes from outside.
-	c.allPools(!r.tree.isBroken() && !r.lacksObjects() && !slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool {
-		return f.Rule == render.RuleRemote
-	}))
+	c.allPools(r.hasAllObjects())
 	return slices.Concat(c.findings, c.sharedSecrets(all))
+}
+
+// hasAllObjects tells whether there are certainly no objects beside those that validate knows: in what cannot be read or rendered, or comes
+// from outside.
+func (r *run) hasAllObjects() bool {
+	return !r.tree.isBroken() && !r.lacksObjects() &&
+		!slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return f.Rule == render.RuleRemote }) &&
+		!slices.ContainsFunc(r.rendered.Releases, func(rel *render.Release) bool { return !rel.Rendered || rel.Outside != nil })
 }
 
 // clusterParts judges the parts of clusters together.

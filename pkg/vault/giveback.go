@@ -9,12 +9,13 @@ import (
 func (c *Client) LogsIn() bool { return c.config.Method != MethodToken }
 
 // GiveBack has Vault revoke what this client was given: the leases, and the token if the client itself logged in for it. The token of
-// the user stays. A client that never logged in sends nothing. An error means that what was leased ends only with its own time.
+// the user stays, and so does all that a cache before Vault has given, because others may use it. A client that never logged in sends
+// nothing. An error means that what was leased ends only with its own time.
 func (c *Client) GiveBack(ctx context.Context, leases ...string) error {
 	c.mu.Lock()
 	token := c.token
 	c.mu.Unlock()
-	if token == "" {
+	if token == "" || c.shared.Load() {
 		return nil
 	}
 	if c.LogsIn() {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
@@ -70,6 +71,9 @@ type Client struct {
 	mu       sync.Mutex
 	token    string
 	tokenEnd *time.Time
+
+	// shared tells that a cache such as Vault Agent's has answered: others may use the tokens and leases that it gives.
+	shared atomic.Bool
 }
 
 // Secret is what was read.
@@ -356,6 +360,9 @@ func (c *Client) send(ctx context.Context, method, at, token string, body any, i
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read
+	if resp.Header.Get("X-Cache") != "" {
+		c.shared.Store(true)
+	}
 	// The transport bounds it.
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -53,7 +53,7 @@ func azureNetwork(cluster, p part) {
 		vnet.refuse("resourceGroup", fmt.Sprintf("%.90q is no name of a resource group", group), "write it as `az group list` has it")
 	}
 	azureSubnets(cluster, p, vnet)
-	if p.fields["controlPlaneEnabled"] != false { // otherwise the provider makes none
+	if cluster.fields["controlPlaneEnabled"] != false { // otherwise the provider makes none
 		azureBalancer(p)
 	}
 	azureOutbound(p)

@@ -37,7 +37,8 @@ func (o Object) isAnnotated(key string) bool {
 // IsJudgedTogether tells whether JudgeMachines or JudgeCluster judges an object of this kind.
 func IsJudgedTogether(o *render.Object) bool {
 	group, _, _ := strings.Cut(o.APIVersion, "/")
-	return strings.HasSuffix(group, ".cluster.x-k8s.io") && slices.Contains([]string{
+	// As in Judge, the kinds of vSphere's supervisor are others of the same names.
+	return strings.HasSuffix(group, ".cluster.x-k8s.io") && !strings.HasPrefix(group, "vmware.") && slices.Contains([]string{
 		"AWSCluster", "AWSManagedControlPlane", "AWSMachine", "AWSMachineTemplate", "AWSMachinePool", "AWSManagedMachinePool",
 		"AzureCluster", "AzureMachine", "AzureMachineTemplate", "AzureMachinePool", "AzureManagedMachinePool", "AzureASOManagedMachinePool",
 		"GCPCluster", "GCPMachine", "GCPMachineTemplate", "GCPMachinePool", "GCPManagedMachinePool", "VSphereCluster",
