@@ -48,8 +48,8 @@ func FindSnapshot(ctx context.Context, s *session.Session, place snapshot.Place,
 		return nil, err
 	}
 	if snap.Fleet != s.Identity() || snap.ManagementCluster != s.DeclaredAs() {
-		return nil, diag.Errorf("run the command in the repo of that fleet, and name the management cluster with --management; or restore one of "+
-			"this fleet's: `fleetctl restore --snapshot ID`",
+		return nil, diag.Errorf("run the command in the repo of that fleet, and name the management cluster with --management; or restore one "+
+			"of this fleet's: `fleetctl restore --snapshot ID`",
 			"the snapshot %s is of management cluster %s of fleet %s (%.8s)", snap.ID, snap.ManagementCluster, snap.FleetName, snap.Fleet)
 	}
 	return snap, nil

@@ -103,8 +103,8 @@ func (p *run) dropStale(ctx context.Context, name string) error {
 }
 
 // withdraw removes the tag that this promotion has made, because its push failed. The next run then makes it anew, at the commit which is
-// the newest by then. If the remote has taken the tag after all, the next run fetches it. A tag that was there before, of an interrupted run
-// or of a person, stays.
+// the newest by then. If the remote has taken the tag after all, the next run fetches it. A tag that was there before, of an interrupted
+// run or of a person, stays.
 func (p *run) withdraw(ctx context.Context, tag gitrepo.Tag, failed error) error {
 	if !p.made {
 		return failed
