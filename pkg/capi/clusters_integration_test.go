@@ -96,12 +96,12 @@ func TestClusters(t *testing.T) {
 		got.Reason != "NotReady: NodeHealthy: no kubelet" {
 		t.Errorf("got %+v", got)
 	}
-	if err := m.WaitAvailableAgain(ctx, nil, nil); err != nil {
+	if err := m.WaitAvailable(ctx, nil, nil); err != nil {
 		t.Error(err)
 	}
 	short, cancelShort := context.WithTimeout(ctx, time.Second)
 	defer cancelShort()
-	err = m.WaitAvailableAgain(short, []kube.Key{alpha.Key(), {Namespace: "team-a", Name: "absent"}}, nil)
+	err = m.WaitAvailable(short, []kube.Key{alpha.Key(), {Namespace: "team-a", Name: "absent"}}, nil)
 	var unready kube.NotReadyError
 	if !errors.As(err, &unready) || len(unready) != 1 || unready[0].Name != "absent" || diag.Code(err) != diag.ExitNotReady {
 		t.Errorf("got %v", err)
@@ -157,7 +157,7 @@ func takenOver(ctx context.Context, t *testing.T, m *Manager, c *kube.Client, ke
 		func() { write(metav1.ConditionUnknown, before) },
 		func() { write(metav1.ConditionUnknown, cluster.Generation) },
 	}
-	err := m.WaitAvailableAgain(ctx, []kube.Key{key}, func(detail string) {
+	err := m.WaitAvailable(ctx, []kube.Key{key}, func(detail string) {
 		if told = append(told, detail); len(told) <= len(next) {
 			next[len(told)-1]()
 		}

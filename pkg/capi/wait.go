@@ -19,22 +19,16 @@ import (
 
 var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 
-// WaitAvailableAgain waits until the named Clusters are Available, or all existing Clusters if none are named. It does not wait for those
+// WaitAvailable waits until the named Clusters are Available, or all existing Clusters if none are named. It does not wait for those
 // that somebody has paused: Cluster API does not judge them, so after a hand-over they do not become Available before they are resumed. A
 // Cluster counts only after its controller has connected to the workload cluster since the Cluster's spec changed, for example by a
 // hand-over. It calls detail, if not nil, when the reasons change. If ctx ends first, the error matches kube.NotReadyError, has a reason
 // for each Cluster, and has the exit code diag.ExitNotReady.
-func (m *Manager) WaitAvailableAgain(ctx context.Context, clusters []kube.Key, detail func(string)) error {
-	return m.waitAvailable(ctx, detail, func(objects kube.Objects) kube.NotReadyError {
-		return unavailableOf(objects, unpausedOf(objects, clusters))
-	})
-}
-
-func (m *Manager) waitAvailable(ctx context.Context, detail func(string), look func(kube.Objects) kube.NotReadyError) error {
+func (m *Manager) WaitAvailable(ctx context.Context, clusters []kube.Key, detail func(string)) error {
 	var unready kube.NotReadyError
 	tell := onChange(detail)
 	err := m.kube.Watch(ctx, clusterKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
-		unready = look(objects)
+		unready = unavailableOf(objects, unpausedOf(objects, clusters))
 		if len(unready) > 0 {
 			tell("waiting for " + unready.Error())
 		}

@@ -228,7 +228,7 @@ func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detai
 	if err != nil {
 		return err
 	}
-	waitErr := manager.WaitAvailableAgain(ctx, nil, detail)
+	waitErr := manager.WaitAvailable(ctx, nil, detail)
 	if waitErr == nil {
 		waitErr = flux.NewSystem(client).WaitWorkloads(ctx, detail)
 	}
@@ -310,7 +310,7 @@ func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) erro
 	if !report.Healthy() {
 		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
 	}
-	if err := manager.WaitAvailableAgain(ctx, nil, nil); err != nil {
+	if err := manager.WaitAvailable(ctx, nil, nil); err != nil {
 		return err
 	}
 	return flux.NewSystem(client).WaitWorkloads(ctx, nil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
@@ -27,11 +28,11 @@ func (t *Target) ForgetCarried(ctx context.Context, deps Deps, name string, left
 		return
 	}
 	if _, gone := os.Stat(t.store.Cluster(name).Dir); errors.Is(gone, fs.ErrNotExist) {
-		deps.Report.Warn(withHint(err).Error())
+		deps.Report.Warn(diag.InLine(err))
 		return
 	}
 	deps.Report.Warn(fmt.Sprintf("the cluster %s is deleted, but this machine may still remember a management cluster that ran on it: remove "+
-		"the folder %s if that one was not moved to another cluster (%v)", name, t.store.Cluster(name).Dir, withHint(err)))
+		"the folder %s if that one was not moved to another cluster %s", name, t.store.Cluster(name).Dir, diag.Because(err)))
 }
 
 func (t *Target) forgetCarried(ctx context.Context, name string, left func(context.Context) ([]capi.Cluster, error)) error {

@@ -3,7 +3,6 @@ package management
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -49,14 +48,6 @@ type HostResult struct {
 // Moved tells whether the management cluster was pivoted away and its host is gone: what is left here serves the fleet repo.
 func (r *HostResult) Moved() bool { return r.PivotedTo != "" && r.State == string(host.StateAbsent) }
 
-// withHint returns an error whose text has its hint, too.
-func withHint(err error) error {
-	if hint := diag.Hint(err); hint != "" {
-		return fmt.Errorf("%w: %s", err, hint)
-	}
-	return err
-}
-
 // unknownState stands for that of a host that cannot be looked at.
 const unknownState = "unknown"
 
@@ -72,7 +63,7 @@ func ListHosts(ctx context.Context, deps Deps) (*HostList, error) {
 		list.Hosts = append(list.Hosts, t.info(ctx))
 	}
 	for name, err := range damaged {
-		list.Hosts = append(list.Hosts, HostInfo{Name: name, State: unknownState, Error: withHint(err).Error()})
+		list.Hosts = append(list.Hosts, HostInfo{Name: name, State: unknownState, Error: diag.InLine(err)})
 	}
 	slices.SortFunc(list.Hosts, func(a, b HostInfo) int { return strings.Compare(a.Name, b.Name) })
 	return list, nil

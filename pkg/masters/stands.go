@@ -93,7 +93,7 @@ func (m *master) stands(ctx context.Context, detail func(string)) error {
 		}
 		keys = append(keys, c.Key())
 	}
-	if err := manager.WaitAvailableAgain(ctx, keys, detail); err != nil {
+	if err := manager.WaitAvailable(ctx, keys, detail); err != nil {
 		return err
 	}
 	report, err := flux.NewSystem(client).Status(ctx)

@@ -154,7 +154,7 @@ func (p *Move) settleAbort(ctx context.Context, target string) error {
 	if err != nil && p.forgetNote(ctx, target) != nil {
 		p.session.Deps.Report.Warn(fmt.Sprintf(
 			"the hand-over is undone, but a note beside the snapshots may still say that %s has taken over, until the next snapshot "+
-				"(`fleetctl backup`): %v%s", target, err, inBrackets(diag.Hint(err))))
+				"(`fleetctl backup`): %s", target, diag.InLine(err)))
 	}
 	return p.forgetTarget(ctx)
 }
@@ -164,13 +164,6 @@ func (p *Move) forgetNote(ctx context.Context, target string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	return forgetHandOver(ctx, p.session, target)
-}
-
-func inBrackets(hint string) string {
-	if hint == "" {
-		return ""
-	}
-	return " (" + hint + ")"
 }
 
 // forgetBegun is an abort without a journal. An earlier run was cut off either before it wrote the first one, or after its abort had

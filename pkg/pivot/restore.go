@@ -243,7 +243,7 @@ func waitAvailable(ctx context.Context, manager *capi.Manager, report *handover.
 	if len(clusters) == 0 {
 		return steps.NothingToDo("no cluster was Available before")
 	}
-	return manager.WaitAvailableAgain(ctx, clusters, detail)
+	return manager.WaitAvailable(ctx, clusters, detail)
 }
 
 // abort undoes a restore that has not taken over.

@@ -202,7 +202,7 @@ func (t *transfer) waitAvailable(ctx context.Context, detail func(string)) error
 	if err != nil {
 		return err
 	}
-	return manager.WaitAvailableAgain(ctx, []kube.Key{t.key}, detail)
+	return manager.WaitAvailable(ctx, []kube.Key{t.key}, detail)
 }
 
 // changeRepo moves the cluster's folder in the fleet repo.

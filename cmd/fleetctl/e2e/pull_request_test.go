@@ -80,21 +80,28 @@ func (f *fleet) proposes(args ...string) change {
 	return decode[change](f.t, f.ok(append(args, "--pr", "-o", "json")...).stdout)
 }
 
-// newFleetOnGitea is a clone of a fleet repo whose branch main takes pull requests alone, and the token of one who may open them.
-func newFleetOnGitea(t *testing.T, g *gitea) (f *fleet, token string) {
+// newRepoOnGitea is a clone of an empty repository on Gitea, and the URL of the repository.
+func newRepoOnGitea(t *testing.T, g *gitea) (f *fleet, url string) {
 	t.Helper()
 	f = makeFleet(t, onEmbedded, "fleet")
 	f.t = t
 	g.does(t, http.MethodPost, "/orgs", map[string]any{"username": forgeOwner})
 	g.does(t, http.MethodPost, "/orgs/"+forgeOwner+"/repos", map[string]any{"name": "fleet", "private": true, "default_branch": "main"})
+	url = g.url + "/" + forgeRepo + ".git"
+	f.git("init", "-q", "--initial-branch", "main")
+	f.git("remote", "add", "origin", url)
+	return f, url
+}
+
+// newFleetOnGitea is a clone of a fleet repo whose branch main takes pull requests alone, and the token of one who may open them.
+func newFleetOnGitea(t *testing.T, g *gitea) (f *fleet, token string) {
+	t.Helper()
+	f, url := newRepoOnGitea(t, g)
 	for name, right := range map[string]string{"ada": "write", "guest": "read"} {
 		g.user(t, name)
 		g.does(t, http.MethodPut, "/repos/"+forgeRepo+"/collaborators/"+name, map[string]any{"permission": right})
 	}
 	token = g.token(t, "ada", "write:repository")
-	url := g.url + "/" + forgeRepo + ".git"
-	f.git("init", "-q", "--initial-branch", "main")
-	f.git("remote", "add", "origin", url)
 	f.commit("start", map[string]string{
 		"fleet.yaml": fmt.Sprintf(forgeFleet, url),
 		"ca.pem":     string(g.ca),

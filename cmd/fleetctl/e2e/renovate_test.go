@@ -133,13 +133,7 @@ func TestRenovate(t *testing.T) {
 // features with charts, and a network add-on with an image. Its owner may do everything, as Renovate's account may.
 func renovateRepo(t *testing.T, g *gitea, registry, charts string) *fleet {
 	t.Helper()
-	f := makeFleet(t, onEmbedded, "fleet")
-	f.t = t
-	g.does(t, http.MethodPost, "/orgs", map[string]any{"username": forgeOwner})
-	g.does(t, http.MethodPost, "/orgs/"+forgeOwner+"/repos", map[string]any{"name": "fleet", "private": true, "default_branch": "main"})
-	url := g.url + "/" + forgeRepo + ".git"
-	f.git("init", "-q", "--initial-branch", "main")
-	f.git("remote", "add", "origin", url)
+	f, url := newRepoOnGitea(t, g)
 	f.commit("start", map[string]string{
 		"fleet.yaml": fmt.Sprintf(renovateFleet, url),
 		"ca.pem":     string(g.ca),
