@@ -3,6 +3,7 @@ package cmd
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -124,10 +125,10 @@ type removeOptions struct {
 
 func (o *removeOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) { return o.remove(r, o.name) }
 
-// alsoCalled gives a flag of a command a second name.
-func alsoCalled(c *cobra.Command, name, other string) {
+// alsoCalled gives a flag of a command other names.
+func alsoCalled(c *cobra.Command, name string, others ...string) {
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
-		if given == other {
+		if slices.Contains(others, given) {
 			given = name
 		}
 		return pflag.NormalizedName(given)

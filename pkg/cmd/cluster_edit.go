@@ -123,8 +123,8 @@ Exit codes: 0 done, or nothing to do; 3 the control plane does not run the versi
   fleetctl cluster upgrade edge-7 --version v1.36.3 --set template=ubuntu-2404-kube-v1.36.3 --dry-run`,
 		RunE: running(f, o, runClusterUpgrade),
 	}
-	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to (also: --kubernetes-version)")
-	alsoCalled(c, "version", "kubernetes-version")
+	c.Flags().StringVar(&options.Version, "version", "", "Kubernetes version to upgrade to (also: --kubernetes-version, --to)")
+	alsoCalled(c, "version", "kubernetes-version", "to")
 	c.Flags().StringSliceVar(&options.Pools, "pool", nil, "in the second step, only these pools")
 	f.addReach(c)
 	c.Flags().BoolVar(&options.SkipHealth, "skip-health", false, "do not look at the control plane on the management cluster")
