@@ -113,8 +113,8 @@ func (t *translation) open(d *document, number int) bool {
 	return true
 }
 
-// fragments finds the variables that stand for whole lines of YAML, and tells whether the document is YAML but for them. A chart has no value
-// for these: their fields are nowhere in the template, so nothing could be said of what they make.
+// fragments finds the variables that stand for whole lines of YAML, and tells whether the document is YAML but for them. A chart has no
+// value for these: their fields are nowhere in the template, so nothing could be said of what they make.
 func (t *translation) fragments(d *document) bool {
 	kept := slices.Clone(d.lines)
 	alone := map[int]int{}
