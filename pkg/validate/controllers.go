@@ -21,7 +21,8 @@ var controllers = map[groupKind]string{
 }
 
 // checkControllers reports the objects of Flux that no part of the installed Flux takes, once for each part. Flux applies none of the
-// objects that it applies together with them: the API server does not know their kind. A repo with its own layout may install Flux in its own way.
+// objects that it applies together with them: the API server does not know their kind. A repo with its own layout may install Flux in its
+// own way.
 func (r *run) checkControllers(s *schemas, all []*object) (out diag.Findings) {
 	if r.isForeign() {
 		return nil

@@ -35,8 +35,8 @@ const withImages = "  flux:\n    components: [source-controller, kustomize-contr
 // A controller that Flux is installed without is named once, and not where the list or the repo has it.
 func TestControllers(t *testing.T) {
 	known := knownKinds(t)
-	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: imagepolicies.image.toolkit.fluxcd.io}\n" +
-		"spec:\n  group: image.toolkit.fluxcd.io\n  names: {kind: ImagePolicy, plural: imagepolicies}\n  scope: Namespaced\n  versions:\n  " +
+	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: " +
+		"{name: imagepolicies.image.toolkit.fluxcd.io}\nspec:\n  group: image.toolkit.fluxcd.io\n  names: {kind: ImagePolicy, plural: imagepolicies}\n  scope: Namespaced\n  versions:\n  " +
 		"- {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n"
 	for _, c := range []struct {
 		name, components string
