@@ -106,6 +106,8 @@ func TestPlaces(t *testing.T) {
 		{"float", "data:\n  x: ${A:=1.5}\n", map[string]string{}, map[string]any{}, ""},
 		{"truth", "data:\n  x: ${A:=true}\n", map[string]string{}, map[string]any{}, ""},
 		{"list", "data:\n  x: ${A:=[1, b]}\n", map[string]string{}, map[string]any{}, ""},
+		{"list without a default", "data:\n  x: ${A}\n  y: ${A}\n", map[string]string{"A": "[1, b]"}, map[string]any{"a": []any{1, "b"}}, ""},
+		{"map without a default", "data:\n  x: ${A}\n", map[string]string{"A": "{b: c}"}, map[string]any{"a": map[string]any{"b": "c"}}, ""},
 		// The brace of which clusterctl takes for its own.
 		{"map", "data:\n  x: ${A:={}}\n  y: ${B:={b: c}}\n", map[string]string{}, map[string]any{}, ""},
 		{"nothing", "data:\n  x: ${A:=}\n  z: ${A:=}zz\n", map[string]string{"A": ""}, map[string]any{}, ""},
@@ -170,7 +172,7 @@ func TestPlaces(t *testing.T) {
 func TestSchema(t *testing.T) {
 	chart, err := translate(
 		one("data:\n  i: ${I:=3}\n  b: ${B:=false}\n  l: ${L:=[]}\n  s: ${S:=x}\n  any: ${ANY}\n  replicas: ${N}\n  text: \"${TEXT}\"\n  " +
-			"both: \"${I:=3}\"\n"))
+			"both: \"${I:=3}\"\n  m: ${M}\n  part: m-${M}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,12 +183,13 @@ func TestSchema(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(file(t, chart, "values.schema.json")), &schema); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"any", "n", "text"}; !slices.Equal(schema.Required, want) {
+	if want := []string{"any", "m", "n", "text"}; !slices.Equal(schema.Required, want) {
 		t.Errorf("required %v", schema.Required)
 	}
 	for name, want := range map[string]any{
 		"i": "integer", "b": "boolean", "l": "array", "s": "string", "n": "integer", "text": "string",
-		"any": []any{"string", "integer", "number", "boolean"},
+		"any": []any{"string", "integer", "number", "boolean", "array", "object"},
+		"m":   []any{"string", "integer", "number", "boolean"},
 	} {
 		if diff := cmp.Diff(want, schema.Properties[name].Type); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -223,6 +226,7 @@ func TestRefused(t *testing.T) {
 		{"no letters", one("data:\n  x: ${_1}\n"), 11, "no value can be made"},
 		{"anchor", one("data:\n  x: &${A} b\n"), 11, "no value"},
 		{"lines", one("data:\n  x: ${A:=b\n    c}\n"), 11, "goes over 2 lines"},
+		{"lines of its own", one("data:\n  x: y\n# more\n${A}\n---\n# b\n"), 13, "${A} stands for lines of YAML"},
 		{"no YAML", one("data:\n  x: [\n"), 11, "no YAML"},
 		{"no object", cluster + "---\n- a\n", 6, "no object"},
 		{"list", cluster + "---\napiVersion: v1\nkind: List\nitems: []\n", 6, "no List"},

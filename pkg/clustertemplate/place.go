@@ -3,6 +3,7 @@ package clustertemplate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -77,6 +78,9 @@ func newDocument(text string, line int) *document {
 func (t *translation) open(d *document, number int) bool {
 	nodes, err := yamledit.Parse([]byte(d.text))
 	if err != nil {
+		if t.fragments(d) {
+			return false
+		}
 		line, _, message := yamledit.Place([]byte(d.text), err)
 		t.fault(d.line+max(line, 1)-1, "it has to be YAML if a word replaces each variable", "this is no YAML: %s", t.original(message))
 		return false
@@ -106,6 +110,30 @@ func (t *translation) open(d *document, number int) bool {
 	t.measure(d)
 	t.place(d, number, d.node, "", false, false)
 	t.misplaced(d, number)
+	return true
+}
+
+// fragments finds the variables that stand for whole lines of YAML, and tells whether the document is YAML but for them. A chart has no
+// value for these: their fields are nowhere in the template, so nothing could be said of what they make.
+func (t *translation) fragments(d *document) bool {
+	kept := slices.Clone(d.lines)
+	alone := map[int]int{}
+	for i, line := range d.lines {
+		text := strings.TrimSpace(line)
+		if parts := t.partsOf(text); len(parts) == 1 && text == t.tokenOf(parts[0]) {
+			alone[i], kept[i] = parts[0], ""
+		}
+	}
+	if len(alone) == 0 {
+		return false
+	}
+	if _, err := yamledit.Parse([]byte(strings.Join(kept, "\n"))); err != nil {
+		return false
+	}
+	for _, i := range slices.Sorted(maps.Keys(alone)) {
+		t.fault(d.line+i, "write these lines in its place; or remove it from the template, and add what you need to the chart",
+			"%s stands for lines of YAML, which no value of a chart does", source(t.parts[alone[i]].use.node))
+	}
 	return true
 }
 

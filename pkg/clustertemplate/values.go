@@ -13,6 +13,9 @@ import (
 // anyScalar are the types of a value whose type does not follow from the template.
 var anyScalar = []string{"string", "integer", "number", "boolean"}
 
+// anyValue are the types of a value that is written as it is given: a list of addresses is one.
+var anyValue = append(slices.Clone(anyScalar), "array", "object")
+
 // valueOf returns the path of the chart's value for a variable: openstackCloud for OPENSTACK_CLOUD.
 func valueOf(name string) string {
 	if name == controlPlaneCount {
@@ -80,21 +83,24 @@ func (t *translation) decide(v *variable, uses []*use) Variable {
 		out.Required = true
 	}
 	if v.types == nil {
-		v.types = guess(uses)
+		v.types = t.guess(uses)
 	}
 	out.types = v.types
 	return out
 }
 
 // guess is what a value without a default may be, by where it stands: it refuses nothing that the object might take.
-func guess(uses []*use) []string {
+func (t *translation) guess(uses []*use) []string {
 	for _, u := range uses {
 		if u.whole && u.field == "replicas" {
 			return []string{"integer"}
 		}
 	}
-	if quoted(uses) {
+	switch {
+	case quoted(uses):
 		return []string{"string"}
+	case !slices.ContainsFunc(uses, func(u *use) bool { return !u.whole || !t.isTyped(u) }):
+		return anyValue
 	}
 	return anyScalar
 }

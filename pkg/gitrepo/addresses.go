@@ -197,6 +197,19 @@ func (t *tracking) missing(dir string, remotes []string) error {
 		t.head.Short(), dir, strings.Join(remotes, ", "))
 }
 
+// PushCommand is the command that pushes the checked out branch and a tag with git, both or neither.
+func (r *Repo) PushCommand(tag string) (string, error) {
+	t, err := r.tracking()
+	if err != nil {
+		return "", err
+	}
+	branch := t.head.Short()
+	if branch != t.branch {
+		branch += ":" + t.branch
+	}
+	return diag.ShellCommand("git", "push", "--atomic", t.push, branch, tag), nil
+}
+
 // checkAddresses returns an error if git pushes to several addresses of the remote: one of them could accept a change that another one
 // refuses.
 func (t *tracking) checkAddresses() error {

@@ -146,17 +146,45 @@ func (r *Repo) PushTag(ctx context.Context, auth Auth, name string) (bool, error
 	case at == hash:
 		return false, nil
 	case !at.IsZero():
-		return false, remote.fail(verb, diag.Errorf("delete your tag and run the command again: git tag --delete "+diag.ShellWord(name),
-			"%w: %s", ErrTagExists, name))
+		return false, remote.fail(verb, otherTag(name))
 	}
 	if err := r.verifyPush(ctx, t.remote, t.to.url, ref.String(), hash, ref, plumbing.ZeroHash); err != nil {
 		return false, err
 	}
 	err = send(ctx, session, refs.Capabilities, r.git.Storer, update{name: ref, new: hash, objects: []plumbing.Hash{hash}})
 	if no, ok := errors.AsType[*refused](err); ok {
-		return false, remote.fail(verb, fmt.Errorf("%w: the tag %s: %w", ErrNoPushRight, name, no))
+		return false, remote.fail(verb, remote.pushTo().whyTagRefused(ctx, ref, hash, no))
 	}
 	return err == nil, remote.fail(verb, err)
+}
+
+// otherTag says that the remote has another tag of a name.
+func otherTag(name string) error {
+	return diag.Errorf("delete your tag and run the command again: git tag --delete "+diag.ShellWord(name), "%w: %s", ErrTagExists, name)
+}
+
+// whyTagRefused finds out whether the push of a tag lost a race or was refused. If the race brought the very same tag, as two runs in one
+// clone do, that is no error.
+func (r *remote) whyTagRefused(ctx context.Context, ref plumbing.ReferenceName, hash plumbing.Hash, no *refused) error {
+	denied := fmt.Errorf("%w: the tag %s: %w", ErrNoPushRight, ref.Short(), no)
+	session, err := r.upload(ctx)
+	if err != nil {
+		return denied
+	}
+	defer func() { _ = session.Close() }() // everything has been read
+	refs, err := advertised(ctx, session)
+	if err != nil {
+		return denied
+	}
+	switch at := refs.References[ref.String()]; {
+	case at == hash:
+		return nil
+	case !at.IsZero():
+		return otherTag(ref.Short())
+	case stale(no.reason):
+		return diag.Errorf("run the command again", "another push of the tag %s is under way: %w", ref.Short(), no)
+	}
+	return denied
 }
 
 // Fetch fetches the checked out branch and all tags from the remote, and returns the commit of the remote branch; "" if it has none. The

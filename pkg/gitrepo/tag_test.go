@@ -82,6 +82,42 @@ func TestTags(t *testing.T) {
 	whole(t, theirs.Dir())
 }
 
+// While a tag is on its way, another push of the name arrives first. Without a look at the remote, it would read like a lack of rights.
+func TestTagsAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		// update is what the server does before it takes the tag, which is $3.
+		update string
+		want   error
+		says   string
+	}{
+		"the very same":      {`git update-ref "$1" "$3"`, nil, ""},
+		"another one":        {`git update-ref "$1" "$3^{}"`, gitrepo.ErrTagExists, "v0.1.0"},
+		"still on its way":   {`mkdir -p refs/tags && touch "$1.lock"`, nil, "another push of the tag v0.1.0 is under way"},
+		"nobody is to do so": {`echo "not you" >&2; exit 1`, gitrepo.ErrNoPushRight, "not you"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := gittest.NewHTTPS(t, gittest.Options{})
+			first := server.Seed(t, "main", map[string]string{"a": "1"})
+			mine, err := gitrepo.Clone(t.Context(), server.URL, tokenAuth(server), "main", t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := mine.Tag(t.Context(), "v0.1.0", first, "mine"); err != nil {
+				t.Fatal(err)
+			}
+			server.Hook(t, "update", c.update+"\n")
+			_, err = mine.PushTag(t.Context(), tokenAuth(server), "v0.1.0")
+			if c.want != nil && !errors.Is(err, c.want) || c.says == "" && err != nil ||
+				c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%v", err)
+			}
+			if c.want == nil && errors.Is(err, gitrepo.ErrNoPushRight) {
+				t.Errorf("read as a lack of rights: %v", err)
+			}
+		})
+	}
+}
+
 func TestResolve(t *testing.T) {
 	repo := initLocal(t)
 	hash, _ := commit(t, repo, gitrepo.Change{Path: "a", Content: []byte("1")})

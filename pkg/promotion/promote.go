@@ -52,6 +52,8 @@ type Result struct {
 	Tagged bool `json:"tagged"`
 	// TagPushed says that the remote did not have the tag before.
 	TagPushed bool `json:"tagPushed,omitempty"`
+	// PushWith is the command that pushes the tag with the change, if the promotion leaves that to the user and the remote lacks the tag.
+	PushWith string `json:"pushWith,omitempty"`
 	// ReleaseNotes list the commits since the tag before. They are empty for an existing tag.
 	ReleaseNotes string `json:"releaseNotes,omitempty"`
 	// Release is the release of the tag at the forge; nil if the fleet does not ask for one.
@@ -149,6 +151,9 @@ func Promote(ctx context.Context, store state.Store, o Options) (*Result, error)
 	}
 	if out.Change, err = change.Make(ctx, move); err != nil {
 		return out, p.halfway(tag.Name, err)
+	}
+	if out.PushWith, err = p.byHand(tag.Name); err != nil {
+		return out, err
 	}
 	if out.Live = []Live{}; !p.opts.Change.DryRun && !p.opts.Change.PullRequest {
 		out.Live = p.live(ctx, out.Environments, out.Commit)

@@ -64,7 +64,7 @@ func (p *run) isOwn(t gitrepo.Tag) bool {
 func (p *run) isMarked(t gitrepo.Tag) bool { return p.isOwn(t) && p.marked[t.Name] == t.Commit }
 
 // makeTag makes the tag of a promotion, which is marked until it is pushed. A tag that is there already keeps its mark, or has none: it may
-// be a person's, or have been at the remote.
+// be a person's, or have been at the remote. One that the user is to push has none: from then on it may have been at the remote, too.
 func (p *run) makeTag(ctx context.Context, out *Result, body string) (err error) {
 	marks := p.carries() && p.remote && !slices.ContainsFunc(p.onlyHere, func(t gitrepo.Tag) bool {
 		return t.Name == out.Tag && t.Commit == out.Commit
@@ -118,6 +118,14 @@ func (p *run) withdraw(ctx context.Context, tag gitrepo.Tag, failed error) error
 		return diag.Wrap("", failed, "somebody else has just made it: run the command again")
 	}
 	return failed
+}
+
+// byHand returns the command by which the user pushes a tag that this promotion leaves in the clone; "" if there is nothing to push.
+func (p *run) byHand(tag string) (string, error) {
+	if p.carries() || !p.remote || p.opts.Change.DryRun || p.pushed[tag] {
+		return "", nil
+	}
+	return p.git.PushCommand(tag)
 }
 
 // withdrawTime bounds what a promotion does after its end: hooks of the user's run with it.

@@ -252,6 +252,7 @@ spec: {interval: 1m, image: example.com/a}
 func TestEverydaySlips(t *testing.T) {
 	files := maps.Clone(fleet(t))
 	files[mgmt+"shop/around.yaml"] = around
+	files["fleet.yaml"] += withImages
 	all := slips()
 	byFile := map[string]int{}
 	for i, s := range all {

@@ -173,6 +173,11 @@ func plantsInFiles() []plant {
 			becomes: "apiVersion: gadgets.example.com/v1\nkind: Gadget\nmetadata: {name: a, namespace: platform}\n", at: "kind: Gadget",
 		},
 		{
+			name: "kind whose controller Flux lacks", rule: RuleController, file: platform + "image.yaml", at: "kind: ImageRepository",
+			becomes: "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: web, namespace: flux-system}\nspec: " +
+				"{image: registry.example.com/web, interval: 5m}\n",
+		},
+		{
 			name: "CRD that no API server takes", rule: RuleBadCRD, file: platform + "crd.yaml",
 			becomes: "apiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b.example.com}\nspec: {}\n",
 			at:      "apiVersion", also: []string{RuleAPIVersion},

@@ -29,6 +29,7 @@ const (
 	RuleDeprecated     = "deprecated-version"
 	RuleUnknownKind    = "unknown-kind"
 	RuleMissingCRDs    = "missing-crds"
+	RuleController     = "missing-controller"
 	RuleBadCRD         = "unusable-crd"
 	RuleKustomize      = "kustomize-build"
 	RuleHelm           = "helm-render"
@@ -114,6 +115,10 @@ func rules() []rule {
 			check: func(r *run, j *judged) diag.Findings { return r.unknownKinds(j.schemas, j.checked) },
 		},
 		{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are available."},
+		{
+			ID: RuleController, Severity: diag.SeverityWarning, Summary: "Flux is installed with the controller of each of its kinds.",
+			check: func(r *run, j *judged) diag.Findings { return r.checkControllers(j.schemas, j.checked) },
+		},
 		{ID: RuleBadCRD, Severity: diag.SeverityError, Summary: "Every CRD is one that an API server would take."},
 		{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},
 		{ID: RuleHelm, Severity: diag.SeverityError, Summary: "Every chart renders with the values of each cluster."},
@@ -154,6 +159,7 @@ func rules() []rule {
 		{
 			ID: RuleMissingObject, Severity: diag.SeverityWarning,
 			Summary: "Everything in its namespace that an object of Kubernetes names exists.",
+			check:   func(r *run, j *judged) diag.Findings { return r.checkImageMarkers(j.objects) },
 		},
 		{ID: RuleIdleSelector, Severity: diag.SeverityWarning, Summary: "Every selector for pods, machines or clusters finds one."},
 		{

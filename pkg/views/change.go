@@ -159,12 +159,14 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	}
 	if !r.Change.Changed {
 		ui.Fprintf(s.Err, "Nothing to do: channel %s is at %s.\n", r.Channel, r.Tag)
+		pushWithView(s, r)
 		liveView(s, r)
 		return nil
 	}
 	if err := changeView(w, s, r.Change, verbose); err != nil {
 		return err
 	}
+	pushWithView(s, r)
 	moved := slices.DeleteFunc(slices.Clone(r.Environments), func(name string) bool { return slices.Contains(r.Paused, name) })
 	if len(moved) > 0 && !r.Change.DryRun {
 		when := "When Flux has applied that"
@@ -179,6 +181,13 @@ func promoteView(w io.Writer, s ui.Streams, r *promotion.Result, verbose bool) e
 	}
 	liveView(s, r)
 	return nil
+}
+
+// pushWithView says what is left to do with a tag that only this clone has: Flux cannot follow the commit without it.
+func pushWithView(s ui.Streams, r *promotion.Result) {
+	if r.PushWith != "" {
+		ui.Fprintf(s.Err, "The tag %s is in this clone only, and Flux needs it: `%s` pushes it with the commit.\n", r.Tag, r.PushWith)
+	}
 }
 
 // liveView says for each environment of a promotion what it runs now, or why this is not known.
