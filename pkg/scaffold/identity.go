@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
@@ -95,11 +96,9 @@ func (o *IdentityOptions) Check() error {
 	if len(o.Namespaces) == 0 && len(o.Environments) == 0 {
 		return diag.Usage("give --environment NAME or --namespace NAME", "nothing says which clusters may use identity %s", o.Name)
 	}
-	if o.Issuer != "" {
-		if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" ||
-			u.Fragment != "" {
-			return diag.Usage("give an https URL, because the cloud reads the issuer over https", "--issuer %.80q is not an https URL", o.Issuer)
-		}
+	if o.Issuer != "" && !v1alpha1.IsIssuer(o.Issuer) {
+		return diag.Usage("write it as https://oidc.example.com/mgmt: the cloud reads the issuer over https, and compares its address letter by letter",
+			"--issuer %.80q is not a valid address of an issuer", o.Issuer)
 	}
 	switch o.Provider {
 	case IdentityAWS:

@@ -45,3 +45,27 @@ func TestIssuerThatAWSTakes(t *testing.T) {
 		}
 	}
 }
+
+// What stands in no URL, or names another folder than it says, is no issuer: it would be in a trust policy that the cloud refuses.
+func TestIssuerIsAURL(t *testing.T) {
+	for issuer, good := range map[string]bool{
+		"https://oidc.example.com/mgmt":               true,
+		"https://eu.oic.prod-aks.azure.com/0a-1b/2c/": true, // AKS ends its issuers with a slash
+		"https://oidc.example.com/~a/b_c.d":           true,
+		"https://oidc.example.com/a b":                false,
+		`https://oidc.example.com/a"b`:                false,
+		"https://oidc.example.com/a,b":                false,
+		"https://oidc.example.com/a/../b":             false,
+		"https://oidc.example.com/ä":                  false,
+		"https://oidc.example.com/a?":                 false,
+		"https://oidc.example.com/a#":                 false,
+	} {
+		o := IdentityOptions{
+			Name: "prod", Provider: IdentityAWS, Management: "mgmt", Environments: []string{"dev"},
+			RoleARN: "arn:aws:iam::111122223333:role/fleet", Issuer: issuer,
+		}
+		if err := o.Check(); (err == nil) != good {
+			t.Errorf("%s: %v", issuer, err)
+		}
+	}
+}

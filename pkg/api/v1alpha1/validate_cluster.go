@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"io/fs"
-	"net/url"
 	"path"
 	"path/filepath"
 	"strings"
@@ -163,12 +162,7 @@ func (v *validator) host(cluster string, m *ManagementCluster) {
 // issuer checks the URL of a token issuer. The URL is part of tokens. Clouds read documents below it, follow no redirects and send no
 // credentials.
 func (v *validator) issuer(at, address string) {
-	if address == "" {
-		return
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		strings.HasSuffix(u.Path, "/") {
+	if address != "" && (!IsIssuer(address) || strings.HasSuffix(address, "/")) {
 		v.errorf(RuleValue, at, "write it as https://oidc.example.com/mgmt", "%.120q is not a valid address of an issuer", address)
 	}
 }
