@@ -204,6 +204,7 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 	if b.session.HostErr != nil {
 		return nil //nolint:nilerr // preflight reports it with the other problems
 	}
+	b.awaitStarting(ctx)
 	if err := b.move.Look(ctx); err != nil {
 		return err
 	}

@@ -1,7 +1,10 @@
 package lifecycle
 
 import (
+	"context"
 	"encoding/json"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -9,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -39,6 +43,48 @@ func TestBootstrapGoesOnAfterTheHandover(t *testing.T) {
 	}
 	if b.move.Under == nil || !b.move.Gone {
 		t.Errorf("it does not go on: %+v", b.move)
+	}
+}
+
+// startingHost is a host whose API server comes up while it is asked.
+type startingHost struct {
+	host.Host
+	answers []func() ([]byte, error)
+}
+
+func (h *startingHost) State(context.Context) (host.State, error) { return host.StateRunning, nil }
+
+func (h *startingHost) Kubeconfig(context.Context) ([]byte, error) {
+	answer := h.answers[0]
+	if len(h.answers) > 1 {
+		h.answers = h.answers[1:]
+	}
+	return answer()
+}
+
+// A run right after one that was killed meets a host that is still starting: first it has no kubeconfig yet, then nobody listens.
+func TestBootstrapAwaitsAStartingHost(t *testing.T) {
+	answers := newTarget(t, handover.Journal{
+		FormatVersion: "1", Role: handover.RoleSource, Phase: handover.PhaseFenced, Fleet: identity,
+		Source: handover.Party{Name: "mgmt"}, Target: handover.Party{Name: "platform/platform"},
+	})
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := kubeconfigOf("http://" + listener.Addr().String())
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, _ := newRunner(t, nil, "")
+	b.opts.PivotTo = "platform"
+	b.session.Host = &startingHost{Host: b.session.Host, answers: []func() ([]byte, error){
+		func() ([]byte, error) { return nil, &fs.PathError{Op: "open", Path: "kubeconfig", Err: fs.ErrNotExist} },
+		func() ([]byte, error) { return []byte(silent), nil },
+		func() ([]byte, error) { return []byte(answers), nil },
+	}}
+	if err := b.findHandover(t.Context()); err != nil || b.move.Under == nil {
+		t.Errorf("got %v, %+v", err, b.move.Under)
 	}
 }
 
@@ -81,12 +127,15 @@ func newTarget(t *testing.T, journal handover.Journal) string {
 		w.Header().Set("Content-Type", "application/json")
 		var body any
 		switch {
+		case r.URL.Path == "/version":
+			body = map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}
 		case r.URL.Path == "/api":
 			body = map[string]any{"kind": "APIVersions", "versions": []string{"v1"}}
 		case r.URL.Path == "/apis":
 			body = map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}}
 		case r.URL.Path == "/api/v1":
 			body = map[string]any{"kind": "APIResourceList", "groupVersion": "v1", "resources": []any{
+				map[string]any{"name": "configmaps", "namespaced": true, "kind": "ConfigMap", "verbs": []string{"get"}},
 				map[string]any{"name": "secrets", "namespaced": true, "kind": "Secret", "verbs": []string{"get"}},
 			}}
 		case strings.HasSuffix(r.URL.Path, "/secrets/"+handover.JournalKey.Name):
@@ -102,6 +151,10 @@ func newTarget(t *testing.T, journal handover.Journal) string {
 		_ = json.NewEncoder(w).Encode(body)
 	}))
 	t.Cleanup(server.Close)
-	return "{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: '" + server.URL +
+	return kubeconfigOf(server.URL)
+}
+
+func kubeconfigOf(server string) string {
+	return "{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: '" + server +
 		"'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}"
 }
