@@ -19,8 +19,8 @@ const (
 	startPause = 300 * time.Millisecond
 )
 
-// awaitStarting waits until a host that runs on this machine answers. A run that was killed leaves its host starting, and the next run asks it
-// about a hand-over first. If the host does not answer in time, who asks it has the error.
+// awaitStarting waits until a host that runs on this machine answers. A run that was killed leaves its host starting, and the next run asks
+// it about a hand-over first. If the host does not answer in time, who asks it has the error.
 func (b *bootstrap) awaitStarting(ctx context.Context) {
 	if !b.session.Traits().Processes {
 		return

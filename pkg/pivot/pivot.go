@@ -298,8 +298,8 @@ func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following
 	return p.remember(target)
 }
 
-// remember records the target as the management cluster on this machine. The kept kubeconfig of the target stays until the end of the pivot:
-// see Unfinished.
+// remember records the target as the management cluster on this machine. The kept kubeconfig of the target stays until the end of the
+// pivot: see Unfinished.
 func (p *Move) remember(target *Target) error {
 	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err

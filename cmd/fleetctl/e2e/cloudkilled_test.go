@@ -26,13 +26,13 @@ type killPhase struct {
 	made, nodes int
 }
 
-// killPhases are all parts of a bootstrap, in their order. Two clusters are some 100 things in the cloud, with four machines.
+// killPhases are all parts of a bootstrap, in their order. Two clusters are 76 things in the cloud, with four machines.
 var killPhases = []killPhase{
 	{name: "the host starts", steps: []string{"check this machine", "choose versions", "create management cluster", "reach its API server"}},
 	{name: "providers and Flux come", steps: []string{
 		"install providers", "install Flux", "commit and push", "connect Flux to the fleet repo", "wait for Flux to apply it",
 	}},
-	{name: "the cloud makes the clusters", steps: []string{"wait for the declared clusters"}, made: 80},
+	{name: "the cloud makes the clusters", steps: []string{"wait for the declared clusters"}, made: 60},
 	{name: "machines boot and join", steps: []string{"wait for the declared clusters"}, nodes: 4},
 	{name: "the target gets what it needs", steps: []string{
 		"reach the target cluster", "install providers on the target", "install Flux on the target", "have the target read the fleet repo",
