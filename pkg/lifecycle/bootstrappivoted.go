@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -65,15 +66,32 @@ func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) erro
 	if err := b.noteClusters(ctx, manager); err != nil {
 		return err
 	}
-	report, err := flux.NewSystem(client).Status(ctx)
-	if err != nil {
+	if err := b.awaitFlux(ctx, flux.NewSystem(client)); err != nil {
 		return err
-	}
-	if !report.Healthy() {
-		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
 	}
 	if err := manager.WaitAvailable(ctx, nil, nil); err != nil {
 		return err
 	}
 	return flux.NewSystem(client).WaitWorkloads(ctx, nil)
+}
+
+// fluxTime bounds the wait for Flux after a pivot, whose last commit Flux may just be applying.
+const fluxTime = 3 * time.Minute
+
+// awaitFlux waits until Flux is healthy.
+func (b *bootstrap) awaitFlux(ctx context.Context, system *flux.System) error {
+	late := time.After(fluxTime)
+	for {
+		report, err := system.Status(ctx)
+		if err != nil || report.Healthy() {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
+		case <-time.After(time.Second):
+		}
+	}
 }
