@@ -255,6 +255,12 @@ bundle-clouds: ## Build the bundle of e2e-clouds, and the simulated vSphere
 e2e-clouds: build bundle-clouds ## Clusters in a simulated AWS and a simulated vSphere by their own providers, on an embedded host; needs Python, and installs moto where it is missing; each night
 	$(call clouds,^(TestAWS|TestVSphere),$(CLOUDS_BUNDLE))
 
+CLOUD_KILLS = $(if $(filter file,$(origin KILLS)),10,$(KILLS))
+
+.PHONY: test-kill-clouds
+test-kill-clouds: build bundle-aws ## Kill -9 a bootstrap into a simulated AWS, KILLS times at random from SEED, in all of its phases; e2e-clouds kills 10 times
+	$(call clouds,^TestAWSBootstrapKilled$$,$(AWS_BUNDLE)) -args -bootstrap-kills $(CLOUD_KILLS) -seed $(SEED)
+
 .PHONY: e2e-clouds-first
 e2e-clouds-first: build bundle-aws ## The part of e2e-clouds that takes minutes: AWS alone; for each commit
 	$(call clouds,$(CLOUDS_FIRST),$(AWS_BUNDLE))

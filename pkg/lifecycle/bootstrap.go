@@ -110,8 +110,10 @@ func Bootstrap(ctx context.Context, deps management.Deps, o BootstrapOptions) (*
 	if err := errors.Join(b.checkPivotSource(), s.RefuseChild(o.PivotTo)); err != nil {
 		return nil, err
 	}
-	if err := b.findHandover(ctx); err != nil {
-		return b.finish(err)
+	if b.move.Under == nil {
+		if err := b.findHandover(ctx); err != nil {
+			return b.finish(err)
+		}
 	}
 	if b.move.Under == nil {
 		if err := b.fromSnapshot(ctx); err != nil {
@@ -192,7 +194,7 @@ func (b *bootstrap) steps() []steps.Step {
 	}
 	all = append(all, moves...)
 	return append(all, steps.Step{
-		Name: stepTeardown, Needs: []string{pivot.StepAsBefore}, Work: steps.Do1(b.endBootstrap, b.move.Target), Timeout: 5 * time.Minute,
+		Name: stepTeardown, Needs: []string{pivot.StepWithdraw}, Work: steps.Do1(b.endBootstrap, b.move.Target), Timeout: 5 * time.Minute,
 		Hint: "run the same command again",
 	})
 }
@@ -202,6 +204,7 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 	if b.session.HostErr != nil {
 		return nil //nolint:nilerr // preflight reports it with the other problems
 	}
+	b.awaitStarting(ctx)
 	if err := b.move.Look(ctx); err != nil {
 		return err
 	}
@@ -215,6 +218,9 @@ func (b *bootstrap) findHandover(ctx context.Context) error {
 // endBootstrap deletes the bootstrap cluster after a pivot.
 func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, detail func(string)) error {
 	b.result.PivotedTo = target.Name
+	if err := b.noteClusters(ctx, target.Manager()); err != nil { // a run that goes on with a hand-over has waited for none
+		return err
+	}
 	if b.move.Gone {
 		return steps.NothingToDo("the bootstrap cluster is deleted already")
 	}
@@ -257,63 +263,6 @@ func (b *bootstrap) noteClusters(ctx context.Context, manager *capi.Manager) err
 		})
 	}
 	return nil
-}
-
-// alreadyPivoted tells whether an earlier run has handed the work over. If so, it deletes the bootstrap cluster, if the
-// earlier run could not.
-func (b *bootstrap) alreadyPivoted(ctx context.Context) (bool, error) {
-	r, err := b.session.Cluster.Load()
-	if err != nil || r.PivotedTo == "" {
-		return false, nil //nolint:nilerr // without a record there was no pivot
-	}
-	if b.opts.PivotTo != "" && !management.SameCluster(b.opts.PivotTo, r.PivotedTo) {
-		return true, diag.Usage("leave --pivot-to out, or name that cluster",
-			"the management cluster %s was pivoted to %s already", r.Name, r.PivotedTo)
-	}
-	b.result.PivotedTo = r.PivotedTo
-	if b.session.HostErr != nil {
-		return true, b.session.HostErr
-	}
-	st, err := b.session.Host.State(ctx)
-	if err != nil {
-		return true, err
-	}
-	if st != host.StateAbsent {
-		if err := b.deleteBootstrap(ctx, nil); err != nil {
-			return true, err
-		}
-	}
-	return true, b.checkPivoted(ctx, &management.Target{Name: b.session.Mgmt.Name, Cluster: b.session.Cluster, Record: r})
-}
-
-// checkPivoted checks, at the cluster that took over, that everything is Ready. First it serves a fleet repo without a
-// remote to that cluster again.
-func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) error {
-	if _, err := t.ServeAgain(ctx, b.session.Deps); err != nil {
-		return err
-	}
-	client, err := t.Client(ctx)
-	if err != nil {
-		return err
-	}
-	manager, err := capi.New(client)
-	if err != nil {
-		return err
-	}
-	if err := b.noteClusters(ctx, manager); err != nil {
-		return err
-	}
-	report, err := flux.NewSystem(client).Status(ctx)
-	if err != nil {
-		return err
-	}
-	if !report.Healthy() {
-		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
-	}
-	if err := manager.WaitAvailable(ctx, nil, nil); err != nil {
-		return err
-	}
-	return flux.NewSystem(client).WaitWorkloads(ctx, nil)
 }
 
 // deleteBootstrap deletes the bootstrap cluster if it manages no Cluster any more. A Cluster that was created after the

@@ -138,8 +138,8 @@ func TestPivotOnAFullDisk(t *testing.T) {
 	if content, err := os.ReadFile(s.Cluster.Path(management.KubeconfigFile)); err != nil || string(content) != string(kubeconfig) {
 		t.Errorf("the kubeconfig: %v", err)
 	}
-	if kept, err := readKept(s.Cluster); err != nil || kept != nil {
-		t.Errorf("the way is kept twice: %+v, %v", kept, err)
+	if unfinished, err := Unfinished(s.Cluster); err != nil || !unfinished {
+		t.Errorf("a run after this one does not go on: %v, %v", unfinished, err)
 	}
 }
 

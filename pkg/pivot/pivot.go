@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/standing"
+	"github.com/fleetctl/fleetctl/pkg/state"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -34,7 +35,7 @@ const (
 	stepTargetNamed     = "name the target in the fleet repo"
 	stepTargetSynced    = "wait for the target's Flux to apply it"
 	StepAsBefore        = "wait until the clusters are as they were"
-	stepWithdraw        = "take the bootstrap credentials off the target"
+	StepWithdraw        = "take the bootstrap credentials off the target" // the last one
 )
 
 // Move hands the work of a management cluster to another cluster, which may be one of its workload clusters. It changes the objects on both
@@ -66,6 +67,9 @@ type Target struct {
 	manager *capi.Manager
 	flux    *flux.Components // that it gets
 }
+
+// Manager manages the clusters of the target.
+func (t *Target) Manager() *capi.Manager { return t.manager }
 
 // NewMove returns a Move to a workload cluster, by its name or NAMESPACE/NAME. The steps of init come first.
 func NewMove(init *converge.Run, to string) *Move {
@@ -119,8 +123,8 @@ func (p *Move) Steps(after string) []steps.Step {
 			Hint: "the target has taken over; `fleetctl status` shows what is wrong there",
 		},
 		{
-			Name: stepWithdraw, Needs: []string{StepAsBefore},
-			Work: steps.Do4(p.withdraw, p.Target, p.init.Manifests, p.init.Endpoint, p.init.Pushed), Timeout: 15 * time.Minute,
+			Name: StepWithdraw, Needs: []string{StepAsBefore},
+			Work: steps.Do4(p.end, p.Target, p.init.Manifests, p.init.Endpoint, p.init.Pushed), Timeout: 15 * time.Minute,
 			Hint: "the target has taken over; `fleetctl init` gives the providers there the credentials that fleet.yaml names",
 		},
 	}
@@ -294,18 +298,26 @@ func (p *Move) waitSynced(ctx context.Context, target *Target, commit *following
 	return p.remember(target)
 }
 
-// remember records the target as the management cluster on this machine. It removes the kept kubeconfig of the target last, so that the run
-// after a killed one can record the target again.
+// remember records the target as the management cluster on this machine. The kept kubeconfig of the target stays until the end of the
+// pivot: see Unfinished.
 func (p *Move) remember(target *Target) error {
 	if err := kube.WriteKubeconfig(p.session.Cluster.Path(management.KubeconfigFile), target.Kubeconfig); err != nil {
 		return err
 	}
 	r := p.session.Record()
 	r.PivotedTo = target.Name
-	if err := p.session.Cluster.Save(r); err != nil {
-		return err
+	return p.session.Cluster.Save(r)
+}
+
+// Unfinished tells whether a run on this machine was cut off after it had recorded the target as the management cluster, and before the end
+// of the pivot: the credentials that only the source needed may still be on the target.
+func Unfinished(cluster state.Cluster) (bool, error) {
+	record, err := cluster.Load()
+	if err != nil || record.PivotedTo == "" {
+		return false, nil //nolint:nilerr // without a record there was no pivot
 	}
-	return removeKept(p.session.Cluster)
+	kept, err := readKept(cluster)
+	return kept != nil && kept.Name == record.PivotedTo, err
 }
 
 // waitAsBefore waits until the clusters that were Available at the source are Available at the target.

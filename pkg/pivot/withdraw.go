@@ -3,6 +3,7 @@ package pivot
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -25,6 +26,20 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/steps"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
+
+// end is the last step of the pivot. After it, no run has to go on with the pivot.
+func (p *Move) end(
+	ctx context.Context, target *Target, m *resolve.Manifests, endpoint *repoaccess.Endpoint, pushed *following.Pushed, detail func(string),
+) error {
+	err := p.withdraw(ctx, target, m, endpoint, pushed, detail)
+	if _, nothing := errors.AsType[steps.NothingToDo](err); err != nil && !nothing {
+		return err
+	}
+	if failed := removeKept(p.session.Cluster); failed != nil {
+		return failed
+	}
+	return err
+}
 
 // withdraw takes the credentials off the target that only the source needed: those of providers that run on machines of their own cloud
 // now, where the cloud gives the machines an identity. It keeps a credential without which the provider does not reach the cloud. The work

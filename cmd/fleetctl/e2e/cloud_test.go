@@ -3,10 +3,9 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fleetctl/fleetctl/cmd/fleetctl/internal/traces"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -29,11 +27,17 @@ type onAWS struct {
 	mgmt *kube.Client
 	// booter is nil where machines do not boot.
 	booter *booter
-	// secrets are all secret access keys that were ever given; none may be anywhere.
-	secrets []string
+	// secrets are all secret access keys and session tokens that were ever given to fleetctl. None may be anywhere, nor may those that AWS
+	// has given.
+	secrets  []string
+	canaries *canaries
 }
 
-var capa = kube.Key{Namespace: "capa-system", Name: "capa-controller-manager"}
+// The provider, and the Secret that it has its key from.
+var (
+	capa            = kube.Key{Namespace: "capa-system", Name: "capa-controller-manager"}
+	capaCredentials = kube.Key{Namespace: capa.Namespace, Name: "capa-manager-bootstrap-credentials"}
+)
 
 // TestAWS: from one commit to the infrastructure of a cluster in AWS, as its own provider makes it, and back to an account without
 // anything.
@@ -46,7 +50,7 @@ func TestAWS(t *testing.T) {
 		{"what lives is no orphan", a.hasNoOrphans},
 		{"a role makes a cluster in another account", a.entersByRole},
 		{"changed credentials reach the running provider", a.renews},
-		{"no secret key is anywhere", a.keepsSecrets},
+		{"no credential is anywhere", a.keepsSecrets},
 		{"teardown --delete-clusters leaves the account empty", a.tearsDown},
 	})
 }
@@ -98,6 +102,12 @@ func onSimulator(t *testing.T, aws *simulatedAWS, name string) *onAWS {
 	t.Helper()
 	a := &onAWS{aws: aws}
 	a.fleet = newFleetOn(t, onEmbedded, name)
+	a.canaries = &canaries{
+		fleet: a.fleet, manager: capa, secrets: []kube.Key{capaCredentials}, given: func(t *testing.T) []string {
+			return append(slices.Clone(a.secrets), ask[[]string](t, aws.URL+"/_test/secrets")...)
+		},
+	}
+	a.canaries.watch(t)
 	a.gives(t, firstKey)
 	return a
 }
@@ -106,11 +116,11 @@ func onSimulator(t *testing.T, aws *simulatedAWS, name string) *onAWS {
 func (a *onAWS) gives(t *testing.T, key string) {
 	t.Helper()
 	t.Setenv("AWS_ENDPOINT_URL", a.aws.URL)
-	secret := "canary/+" + strings.ReplaceAll(fmt.Sprintf("%s%d", key, time.Now().UnixNano()), "_", "")
-	a.secrets = append(a.secrets, secret)
+	secret, token := "canary/+"+rand.Text(), "canary/+"+rand.Text()+rand.Text()
+	a.secrets = append(a.secrets, secret, token)
 	// It leads to the simulator wherever the provider runs, which nobody would say of the real one.
-	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = %s\nendpoint_url = %s\n", key, secret,
-		a.aws.Region, a.aws.URL)
+	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\naws_session_token = %s\nregion = %s\n"+
+		"endpoint_url = %s\n", key, secret, token, a.aws.Region, a.aws.URL)
 	t.Setenv("AWS_B64ENCODED_CREDENTIALS", base64.StdEncoding.EncodeToString([]byte(profile)))
 }
 
@@ -208,49 +218,10 @@ func (a *onAWS) renews(t *testing.T) {
 	})
 }
 
-// keepsSecrets looks for every secret key in all that fleetctl keeps, logs, commits, tells others and has in its processes' arguments.
+// keepsSecrets looks for every credential in all that fleetctl keeps, logs, commits, tells others and has in its processes' arguments.
 func (a *onAWS) keepsSecrets(t *testing.T) {
-	bundle := filepath.Join(a.base, "support.tar.gz")
-	a.ok("support-bundle", "--file", bundle)
-	unpacked := unpackBundle(t, bundle) // what is in it is compressed, and a secret would not be found there
-	found := traces.Of(a.secrets...)
-	for _, p := range processTable(t) {
-		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid)) // one that has ended has none
-		if found.In([]byte(p.command)) || found.In(environment) && p.pid != os.Getpid() {
-			t.Errorf("a secret key is in the arguments or the environment of process %d %s", p.pid, p.name)
-		}
-	}
-	holders := 0
-	for _, file := range filesWith(t, found, a.dir, a.state, a.home, a.temp, unpacked) {
-		if a.holdsSecrets(t, file) {
-			holders++
-		} else {
-			t.Errorf("a secret key is in %s", file)
-		}
-	}
-	if holders == 0 {
-		t.Error("no secret key is where the management cluster keeps them: this does not find what it looks for")
-	}
-	if history := a.git("log", "-p", "--all"); found.In([]byte(history)) {
-		t.Error("a secret key is in Git")
-	}
-}
-
-// holdsSecrets tells whether a file is where a management cluster keeps Secrets: the database of its API server, and what that gives the
-// manager to read. Nobody else may open it.
-func (a *onAWS) holdsSecrets(t *testing.T, file string) bool {
-	t.Helper()
-	host := filepath.Join(a.state, "clusters", a.name, "embedded")
-	mounted := filepath.Join(host, "runner", "run", capa.Namespace, capa.Name, "volumes", "credentials")
-	within := func(dir string) bool { return strings.HasPrefix(file, dir+string(filepath.Separator)) }
-	if !within(filepath.Join(host, "control-plane", "etcd")) && !within(mounted) {
-		return false
-	}
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("%s is open to others: %v", file, err)
-	}
-	return true
+	a.canaries.inSupportBundle(t)
+	a.canaries.areHidden(t, true, a.mgmt)
 }
 
 // unpackBundle writes what is in a support bundle to a folder.
@@ -265,34 +236,6 @@ func unpackBundle(t *testing.T, bundle string) string {
 		t.Fatalf("there is nothing in the bundle: %v", err)
 	}
 	return dir
-}
-
-// filesWith are the files in folders with a trace of a secret.
-func filesWith(t *testing.T, secrets *traces.Traces, folders ...string) (found []string) {
-	t.Helper()
-	for _, folder := range folders {
-		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it was a temporary file
-			}
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			if secrets.In(content) {
-				found = append(found, path)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found) // one folder may be within another
 }
 
 func (a *onAWS) tearsDown(t *testing.T) {

@@ -25,6 +25,7 @@ func TestAWSLife(t *testing.T) {
 		{"init with the AWS provider", a.inits},
 		{"one commit makes a cluster that is Available", a.makesCluster},
 		{"a commit scales its workers", a.scales},
+		{"no credential is anywhere", a.keepsSecrets},
 		{"cluster remove leaves the account empty", a.removes},
 	})
 }

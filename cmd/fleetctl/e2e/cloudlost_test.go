@@ -39,6 +39,7 @@ func TestAWSRunnerLost(t *testing.T) {
 			}
 		}},
 		{"nothing is there twice, and nothing was made twice", p.hasNothingTwice},
+		{"no credential is anywhere", p.keepsSecrets},
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},

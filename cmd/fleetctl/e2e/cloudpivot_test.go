@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +26,8 @@ type pivotOnAWS struct {
 	// What AWS had, and how often it had made each kind of thing, when the clusters were there and nothing had changed hands.
 	before []string
 	made   map[string]int
+	// source is the way to the ephemeral management cluster, once it was asked.
+	source *kube.Client
 	// keyUses counts how often the key of the bootstrap was used by then.
 	keyUses int
 }
@@ -44,6 +48,7 @@ func TestAWSPivot(t *testing.T) {
 		{"bootstrap makes them, hands over to one of them, and ends the ephemeral host", p.bootstraps},
 		{"nothing is there twice, and nothing was made twice", p.hasNothingTwice},
 		{"the key of the bootstrap is off the permanent one, and fleet.yaml says so", p.hasNoKey},
+		{"no credential is anywhere", p.keepsSecrets},
 		{"a commit scales both through the provider that runs on one of them", p.scalesBoth},
 		{"a commit removes the other, with all that it had", p.removesShop},
 		{"another management cluster takes it over and takes it down, which leaves the account empty", p.undoes},
@@ -54,6 +59,7 @@ func newPivotOnAWS(t *testing.T, name string) *pivotOnAWS {
 	t.Helper()
 	p := &pivotOnAWS{onAWS: newOnAWSThatWorks(t, name), server: gittest.NewHTTPS(t, gittest.Options{})}
 	p.kubeconfig = filepath.Join(p.base, platform+".kubeconfig")
+	p.canaries.more = []string{p.server.Dir}
 	return p
 }
 
@@ -91,12 +97,13 @@ func (p *pivotOnAWS) bootstrapsWith(t *testing.T, more ...string) {
 	cmd.Stdout = &stdout
 	progress := &echo{t: t}
 	progress.line = func(line string) {
-		if p.made == nil && strings.Contains(line, "reach the target cluster") {
-			p.before, p.made = p.aws.left(t), p.aws.made(t)
-		}
+		p.counts(t, line)
+		p.hides(t, cmd, line)
 	}
 	cmd.Stderr = progress
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	p.hears(stdout.String() + progress.String())
+	if err != nil {
 		t.Fatalf("fleetctl bootstrap: %v\n%s", err, stdout.String())
 	}
 	r := decode[struct {
@@ -121,6 +128,43 @@ func (p *pivotOnAWS) bootstrapsWith(t *testing.T, more ...string) {
 	p.mgmt = p.client(p.kubeconfig)
 }
 
+// counts looks at what AWS has when a bootstrap says for the first time that it reaches for the target.
+func (p *pivotOnAWS) counts(t *testing.T, line string) {
+	if p.made == nil && strings.Contains(line, "reach the target cluster") {
+		p.before, p.made = p.aws.left(t), p.aws.made(t)
+	}
+}
+
+// hides looks for credentials while a bootstrap stands still: when it hands the work over, which it does by journals on both sides, and
+// before the host goes, with its logs.
+func (p *pivotOnAWS) hides(t *testing.T, cmd *exec.Cmd, line string) {
+	if !strings.HasPrefix(line, "… hand the work over") && !strings.HasPrefix(line, "… wait until the clusters are as they were") {
+		return
+	}
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Error(err)
+	}
+	defer func() {
+		if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}()
+	if p.source == nil {
+		p.source = p.client(filepath.Join(p.state, "clusters", p.name, "kubeconfig"))
+	}
+	p.canaries.areHidden(t, true, p.source)
+}
+
+// keepsSecrets looks for credentials when the work has changed hands: the permanent management cluster has none, and no support bundle of
+// it has one.
+func (p *pivotOnAWS) keepsSecrets(t *testing.T) {
+	held := p.canaries.secrets
+	p.canaries.secrets = nil
+	defer func() { p.canaries.secrets = held }()
+	p.canaries.inSupportBundle(t)
+	p.canaries.areHidden(t, false, p.mgmt)
+}
+
 // hasNothingTwice requires that AWS has the same resources as before, and of each kind as many as two clusters need.
 func (p *pivotOnAWS) hasNothingTwice(t *testing.T) {
 	p.hasMachinesEach(t, 1)
@@ -134,7 +178,11 @@ func (p *pivotOnAWS) hasNothingTwice(t *testing.T) {
 	hasEach(t, have, map[string]int{
 		"vpc": 2, "subnet": 12, "internet-gateway": 2, "nat-gateway": 6, "address": 6, "load-balancer": 2, "target-group": 2, "instance": 4,
 	})
-	for call, n := range map[string]int{"CreateVpc": 2, "CreateNatGateway": 6, "CreateLoadBalancer": 2, "RunInstances": 4} {
+	// All that two clusters are made of, deleted things included. How many secrets carry boot data depends on how long these are.
+	for call, n := range map[string]int{
+		"CreateVpc": 2, "CreateSubnet": 12, "CreateInternetGateway": 2, "AllocateAddress": 6, "CreateNatGateway": 6, "CreateRouteTable": 12,
+		"CreateRoute": 12, "CreateSecurityGroup": 8, "CreateLoadBalancer": 2, "CreateTargetGroup": 2, "CreateListener": 2, "RunInstances": 4,
+	} {
 		if p.made[call] != n {
 			t.Errorf("%s has made something %d times, and not %d", call, p.made[call], n)
 		}
@@ -171,8 +219,7 @@ func (p *pivotOnAWS) hasMachinesEach(t *testing.T, workers int) {
 
 // hasNoKey requires that the provider works with what its machine's role gives, and that no later run gives the key back.
 func (p *pivotOnAWS) hasNoKey(t *testing.T) {
-	key := kube.Key{Namespace: "capa-system", Name: "capa-manager-bootstrap-credentials"}
-	secret, err := p.mgmt.SecretValue(t.Context(), key, "credentials")
+	secret, err := p.mgmt.SecretValue(t.Context(), capaCredentials, "credentials")
 	if err != nil || strings.TrimSpace(string(secret)) != "" {
 		t.Errorf("the Secret has %d bytes: %v", len(secret), err)
 	}

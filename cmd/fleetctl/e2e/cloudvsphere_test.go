@@ -44,6 +44,8 @@ type onVSphere struct {
 	*fleet
 	vsphere *simulatedVSphere
 	mgmt    *kube.Client
+	// canaries is nil where the fleet has others.
+	canaries *canaries
 }
 
 // TestVSphere: a whole life of a cluster in vSphere: from one commit to Available, scaled by a commit, and removed by a commit, which
@@ -55,6 +57,7 @@ func TestVSphere(t *testing.T) {
 		{"a commit brings the identity that the cluster's namespace may use", v.identifies},
 		{"one commit makes a cluster that is Available", v.makesCluster},
 		{"a commit scales its workers", v.scales},
+		{"the password is nowhere", v.keepsPassword},
 		{"cluster remove leaves nothing in vCenter", v.removes},
 	})
 }
@@ -63,8 +66,23 @@ func newOnVSphere(t *testing.T, name string) *onVSphere {
 	t.Helper()
 	v := newVSphere(t, nil)
 	v.fleet = newFleetOn(t, onEmbedded, name)
+	v.canaries = &canaries{
+		fleet: v.fleet, manager: kube.Key{Namespace: "capv-system", Name: "capv-controller-manager"},
+		secrets: []kube.Key{{Namespace: "capv-system", Name: "capv-manager-bootstrap-credentials"}, {Namespace: "capv-system", Name: dc0User}},
+		given:   func(*testing.T) []string { return []string{v.vsphere.Password} },
+	}
+	v.canaries.watch(t)
 	return v
 }
+
+// keepsPassword looks for the password in all that fleetctl keeps, logs, commits, tells others and has in its processes' arguments.
+func (v *onVSphere) keepsPassword(t *testing.T) {
+	v.canaries.inSupportBundle(t)
+	v.canaries.areHidden(t, true, v.mgmt)
+}
+
+// dc0User is the Secret of the identity that the clusters use.
+const dc0User = "dc0-user"
 
 // newVSphere is a vSphere whose machines boot, with images of what runs on them or without, and with no fleet yet.
 func newVSphere(t *testing.T, store *imagestore.Store) *onVSphere {
@@ -90,14 +108,14 @@ func (v *onVSphere) identifies(t *testing.T) {
 }
 
 func (v *onVSphere) declaresIdentity(t *testing.T, namespace string) {
-	said := v.ok("identity", "add", "dc0", "--provider", "vsphere", "--namespace", namespace, "--secret", "dc0-user", "--commit")
+	said := v.ok("identity", "add", "dc0", "--provider", "vsphere", "--namespace", namespace, "--secret", dc0User, "--commit")
 	t.Logf("%s", said.stdout)
 }
 
 // givesPassword does on the management cluster what `identity add` says that somebody has to: the Secret is in nobody's Git.
 func (v *onVSphere) givesPassword(t *testing.T) {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "capv-system", Name: "dc0-user"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "capv-system", Name: dc0User},
 		StringData: map[string]string{"username": v.vsphere.Username, "password": v.vsphere.Password},
 	}
 	if err := v.mgmt.Create(t.Context(), secret); err != nil {

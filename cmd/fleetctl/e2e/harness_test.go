@@ -65,6 +65,15 @@ type fleet struct {
 	fluxToken string
 	// in, if not nil, is where its fleetctl runs, with all that it starts.
 	in *elsewhere
+	// heard, if not nil, is called with all that each finished fleetctl has said.
+	heard func(said string)
+}
+
+// hears tells what a finished fleetctl has said.
+func (f *fleet) hears(said string) {
+	if f.heard != nil {
+		f.heard(said)
+	}
 }
 
 // newFleetOn returns a fleet whose management cluster is on that host, and cleans up after the test.
@@ -152,6 +161,7 @@ func (f *fleet) run(args ...string) result {
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		f.t.Fatalf("fleetctl %v: %v", args, err)
 	}
+	f.hears(stdout.String() + progress.String())
 	return result{stdout: stdout.String(), stderr: progress.String(), code: cmd.ProcessState.ExitCode(), took: time.Since(begin)}
 }
 
@@ -311,8 +321,13 @@ func (f *fleet) status(more ...string) (status, int) {
 	f.t.Helper()
 	cmd := f.command(append([]string{"status", "-o", "json"}, more...)...)
 	out, err := cmd.Output()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	if err != nil && !exited {
 		f.t.Fatal(err)
+	}
+	f.hears(string(out))
+	if exited {
+		f.hears(string(exit.Stderr))
 	}
 	if len(out) == 0 {
 		return status{}, cmd.ProcessState.ExitCode()

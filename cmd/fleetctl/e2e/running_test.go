@@ -25,7 +25,11 @@ func (f *fleet) begin(args ...string) *running {
 	if err := r.cmd.Start(); err != nil {
 		f.t.Fatal(err)
 	}
-	go func() { r.ended <- r.cmd.Wait() }()
+	go func() {
+		err := r.cmd.Wait()
+		f.hears(r.progress.String())
+		r.ended <- err
+	}()
 	return r
 }
 

@@ -50,7 +50,7 @@ func hideCanary(t testing.TB, secret *unstructured.Unstructured) {
 // The snapshot of a test's own program is in clear.
 func tellsNothing(t testing.TB, cmd *exec.Cmd, output, machine string) {
 	t.Helper()
-	if betrays.In([]byte(output)) {
+	if betrays.Within([]byte(output)) {
 		t.Errorf("the canary is in what it said:\n%s", output)
 	}
 	if betrays.In([]byte(strings.Join(append(cmd.Env, cmd.Args...), "\x00"))) {
@@ -64,7 +64,7 @@ func tellsNothing(t testing.TB, cmd *exec.Cmd, output, machine string) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		if betrays.In(content) {
+		if betrays.Within(content) {
 			t.Errorf("the canary is in %s", path)
 		}
 		return err
@@ -84,7 +84,7 @@ func (s snapshot) hidesCanary(t testing.TB, where string) {
 			t.Fatal(err)
 		}
 		own := i.namespace == handover.JournalKey.Namespace
-		switch found := betrays.In(content); {
+		switch found := betrays.Within(content); {
 		case found && (i.kind != "Secret" || own):
 			t.Errorf("the canary is in %s at %s", i, where)
 		case found:

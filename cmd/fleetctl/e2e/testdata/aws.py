@@ -6,6 +6,7 @@ outlives the test that started it, however that ends. What the test asks beside 
   GET /_test/left   what there is in every region that was worked in, apart from what each new account has
   GET /_test/left/ACCOUNT  the same of another account, as a role in it sees it; the first question takes what there is as what it began with
   GET /_test/keys   how often each access key was used, by service
+  GET /_test/secrets  the secret keys and the session tokens that AWS has given: those of machines' roles, and those of sessions
   GET /_test/made   how often each call has made something
   GET /_test/strangers  makes what others have in the same account: of another fleet, and of nobody knows whom
   GET /_test/machines   the instances, with what each finds when it boots: it fetches its user data once, as a real one would
@@ -20,6 +21,7 @@ import json
 import os
 import random
 import re
+import secrets
 import socket
 import sys
 import threading
@@ -81,7 +83,7 @@ def mend():
         # AWS's SDK takes credentials of a machine's role only with the code that AWS puts beside them.
         status, sent, body = metadata(request, full_url, headers)
         if urlparse(full_url).path.endswith("/security-credentials/default-role"):
-            body = json.dumps({"Code": "Success", "Type": "AWS-HMAC", **json.loads(body)})
+            body = json.dumps({**json.loads(body), "Code": "Success", "Type": "AWS-HMAC", "SecretAccessKey": ROLE[0], "Token": ROLE[1]})
         return status, sent, body
 
     InstanceMetadataResponse.metadata_response = staticmethod(metadata_with_code)
@@ -133,6 +135,8 @@ def network():
 
 
 HELD, ADDRESSES = network()
+# What machines' roles have: moto gives each the same words, which could stand anywhere.
+ROLE = secrets.token_urlsafe(30), secrets.token_urlsafe(90)
 
 
 def prepare(url):
@@ -307,6 +311,7 @@ class Account:
         self.machines = None
         self.keys = Counter()
         self.calls = Counter()
+        self.given = set(ROLE)
         self.fresh = {}
         self.others = {}
 
@@ -319,6 +324,10 @@ class Account:
         if used:
             self.keys[f"{used[1]} {used[3]}"] += 1
         call = called(environ)
+        if call.startswith("AssumeRole"):
+            body = b"".join(self.aws(environ, start_response))
+            self.given.update(s.decode() for s in re.findall(rb"<(?:SecretAccessKey|SessionToken)>([^<]+)<", body))
+            return [body]
         if not MAKES.match(call):
             return self.aws(environ, start_response)
 
@@ -332,6 +341,8 @@ class Account:
     def answer(self, path):
         if path == "/_test/keys":
             return dict(self.keys)
+        if path == "/_test/secrets":
+            return sorted(self.given)
         if path == "/_test/made":
             return dict(self.calls)
         if path == "/_test/strangers":
