@@ -122,7 +122,7 @@ func forgetHandOver(ctx context.Context, s *session.Session, target string) erro
 	if err == nil {
 		err = removeNotesIn(ctx, place, keys, s.Identity(), func(note *snapshot.Snapshot) bool {
 			return note.HandedOverUID == "" && note.HandedOver == target
-		})
+		}, s.Deps.Report.Warn)
 	}
 	return diag.Wrap("remove the note that "+target+" takes over from the place of the snapshots", err,
 		"run the same command again: with the note, no snapshot there can be restored")

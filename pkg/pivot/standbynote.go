@@ -146,17 +146,19 @@ func removeNotes(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	return removeNotesIn(ctx, place, keys, s.Identity(), s.OwnNote)
+	return removeNotesIn(ctx, place, keys, s.Identity(), s.OwnNote, s.Deps.Report.Warn)
 }
 
 // removeNotesIn removes the fleet's notes that which selects and that are newer than its newest snapshot. Older notes have no effect. What
-// another fleet has in the place stays, and says nothing about this one.
+// another fleet has in the place stays, and says nothing about this one. Neither does what cannot be opened: warn, if not nil, is told about
+// it, because it may be a note that stays.
 func removeNotesIn(
 	ctx context.Context,
 	place snapshot.Place,
 	keys secret.Keys,
 	fleet string,
 	which func(note *snapshot.Snapshot) bool,
+	warn func(string),
 ) error {
 	ids, err := place.List(ctx)
 	if err != nil {
@@ -164,10 +166,14 @@ func removeNotesIn(
 	}
 	for _, id := range slices.Backward(ids) {
 		snap, err := snapshot.Find(ctx, place, id, keys)
-		if err != nil {
-			return err
-		}
 		switch {
+		case snapshot.IsUnreadable(err):
+			if warn != nil {
+				warn("a note that cannot be opened stays: " + diag.InLine(err))
+			}
+			continue
+		case err != nil:
+			return err
 		case snap.Fleet != fleet:
 			continue
 		case snap.HandedOver == "":
@@ -214,7 +220,7 @@ func noteHandedOver(ctx context.Context, place snapshot.Place, note *snapshot.Sn
 	if err := putNote(ctx, place, note, keys); err != nil {
 		return err
 	}
-	_ = removeNotesIn(ctx, place, keys, note.Fleet, same) // one note too many says nothing wrong
+	_ = removeNotesIn(ctx, place, keys, note.Fleet, same, nil) // one note too many says nothing wrong
 	return nil
 }
 

@@ -87,7 +87,7 @@ func TestNoteTakeOver(t *testing.T) {
 	if err := noteTakeOver(ctx, standby("third", "u3"), folder, keys, keys, ""); err == nil {
 		t.Error("a standby takes over from the living one, of which another one takes the work")
 	}
-	if err := removeNotesIn(ctx, folder, keys, first.Identity(), first.OwnNote); err != nil {
+	if err := removeNotesIn(ctx, folder, keys, first.Identity(), first.OwnNote, nil); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := folder.List(ctx); err != nil || len(after) != 1 || after[0] != snap.ID {
@@ -225,10 +225,42 @@ func TestNotesOfTwoFleetsInOnePlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	toNext := func(note *snapshot.Snapshot) bool { return note.HandedOver == "next" }
-	if err := removeNotesIn(ctx, folder, keys, "mine", toNext); err != nil {
+	if err := removeNotesIn(ctx, folder, keys, "mine", toNext, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := notes(); got["mine"] != 0 || got["theirs"] != 1 {
 		t.Errorf("once mine are removed, the fleets have %v notes", got)
+	}
+}
+
+// A snapshot that no key decrypts, such as another fleet's, keeps no abort from removing its own notes.
+func TestRemovesNotesBesideWhatNoKeyDecrypts(t *testing.T) {
+	ctx := t.Context()
+	folder, keys := newPlace(t)
+	_, others := newPlace(t)
+	start := time.Now().UTC().Truncate(time.Second)
+	put := func(after time.Duration, to string, keys secret.Keys) string {
+		t.Helper()
+		taken := start.Add(after)
+		snap := &snapshot.Snapshot{ID: snapshot.NewID(taken), Taken: taken, Fleet: "mine", ManagementCluster: "platform", HandedOver: to}
+		if err := snapshot.Put(ctx, folder, snap, keys); err != nil {
+			t.Fatal(err)
+		}
+		return snap.ID
+	}
+	kept := []string{put(0, "", keys)}
+	put(time.Minute, "next", keys)
+	kept = append(kept, put(2*time.Minute, "next", others))
+	put(3*time.Minute, "next", keys)
+	var warnings []string
+	all := func(*snapshot.Snapshot) bool { return true }
+	if err := removeNotesIn(ctx, folder, keys, "mine", all, func(text string) { warnings = append(warnings, text) }); err != nil {
+		t.Error(err)
+	}
+	if ids, err := folder.List(ctx); err != nil || !slices.Equal(ids, kept) {
+		t.Errorf("the place has %v, %v; want %v", ids, err, kept)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], kept[1]) {
+		t.Errorf("the warnings: %q", warnings)
 	}
 }
