@@ -164,6 +164,98 @@ func TestAbortGoesOnWithoutAJournal(t *testing.T) {
 	}
 }
 
+// Somebody has deleted the source's journal behind the commit, and an abort is given a kubeconfig of a wrong cluster: the way to the target
+// stays, and so does the note that it has the work. The target itself refuses, also by another kubeconfig. An abort of what a third cluster
+// has to undo says nothing about the target.
+func TestAbortAtAWrongClusterForgetsNothing(t *testing.T) {
+	ctx, e, s := takenFleet(t)
+	key, err := secret.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Fleet.Spec.Snapshots.To = t.TempDir()
+	s.Opts.AgeKeyFile = filepath.Join(t.TempDir(), "agekey")
+	if err := os.WriteFile(s.Opts.AgeKeyFile, secret.Keys{key}.File(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := s.Place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, target := kubetest.Start(t)
+	wrong, other := kubetest.Start(t)
+	for _, client := range []*kube.Client{there, wrong} {
+		kubetest.ClusterAPI(t, client, "clusters", "machines")
+	}
+	journal := func(client *kube.Client, phase string) {
+		keepJournal(ctx, t, client, fmt.Sprintf(`{"formatVersion":"1","id":"a","role":"target","phase":%q,"fleet":%q,"epoch":1,`+
+			`"source":{"name":%q,"uid":%q},"target":{"name":"p","uid":%q}}`,
+			phase, s.Identity(), s.Mgmt.Name, clusterUID(ctx, t, e.Client), clusterUID(ctx, t, client)))
+	}
+	journal(there, "committed")
+	way := &handedTarget{Name: "platform/platform", Kubeconfig: target, UID: clusterUID(ctx, t, there)}
+	if err := NewMove(converge.NewRun(s), "platform").keepTarget(ctx, e.Client, way); err != nil {
+		t.Fatal(err)
+	}
+	if err := noteHandedOver(ctx, folder, note(s, way.Name, ""), secret.Keys{key}, true); err != nil {
+		t.Fatal(err)
+	}
+	abortAt := func(kubeconfig []byte) (*MoveResult, error) {
+		p := NewMove(converge.NewRun(s), "given")
+		p.source, p.toKubeconfig = e.Client, kubeconfig
+		return p.aside(ctx, MoveOptions{Abort: true})
+	}
+	keeps := func(story string) {
+		t.Helper()
+		if newest, err := snapshot.Find(ctx, folder, "", secret.Keys{key}); err != nil || newest.HandedOver != way.Name {
+			t.Errorf("%s: the newest in the place of the snapshots: %+v, %v", story, newest, err)
+		}
+		if raw, err := e.Client.SecretValue(ctx, targetSecret, "target"); err != nil || decodeKept(raw) == nil {
+			t.Errorf("%s: the source has forgotten the target: %v", story, err)
+		}
+	}
+	elsewhere := state.Store{Dir: t.TempDir()}.Cluster("mgmt")
+	for story, cluster := range map[string]state.Cluster{"on the same machine": s.Cluster, "elsewhere": elsewhere} {
+		s.Cluster = cluster
+		if result, err := abortAt(other); err == nil || !strings.Contains(err.Error(), "is another cluster than platform/platform") {
+			t.Errorf("%s: %+v, %v", story, result, err)
+		}
+		keeps(story)
+		if result, err := abortAt(target); err == nil || !strings.Contains(err.Error(), "committed") {
+			t.Errorf("%s, at the target: %+v, %v", story, result, err)
+		}
+		keeps(story)
+	}
+	journal(wrong, "aborting")
+	if result, err := abortAt(other); err != nil || result.Outcome != "undone" {
+		t.Errorf("at a third cluster: %+v, %v", result, err)
+	}
+	if left, err := handover.ReadJournal(ctx, wrong); err != nil || left.Active() {
+		t.Errorf("the third cluster still has a journal: %+v, %v", left, err)
+	}
+	keeps("at a third cluster")
+	if err := there.WithWatch.Delete(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := abortAt(target); err != nil || result.Outcome != "undone" {
+		t.Errorf("at the target, which has not taken over: %+v, %v", result, err)
+	}
+	if _, err := e.Client.SecretValue(ctx, targetSecret, "target"); !kube.IsAbsent(err) {
+		t.Errorf("the source still has the kubeconfig of the target: %v", err)
+	}
+}
+
+func clusterUID(ctx context.Context, t *testing.T, client *kube.Client) string {
+	t.Helper()
+	uid, err := handover.ClusterUID(ctx, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uid
+}
+
 // keepJournal writes the content of a journal at a cluster.
 func keepJournal(ctx context.Context, t *testing.T, client *kube.Client, content string) {
 	t.Helper()

@@ -166,6 +166,9 @@ func (p *Move) reach(
 	if target.manager, err = capi.New(target.client); err != nil {
 		return nil, err
 	}
+	if way.UID, err = handover.ClusterUID(ctx, target.client); err != nil {
+		return nil, diag.Wrap("reach the API server of "+way.Name, err, "this machine must be able to reach it")
+	}
 	return target, p.keepTarget(ctx, source, way)
 }
 

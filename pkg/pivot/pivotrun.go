@@ -186,7 +186,12 @@ func (p *Move) aside(ctx context.Context, o MoveOptions) (*MoveResult, error) {
 		}
 		return &MoveResult{FormatVersion: "1", Outcome: "planned", Plan: plan, Next: []string{}}, err
 	}
-	result, err := p.abort(ctx, options, handover.Abort)
+	var result *MoveResult
+	if p.Under == nil {
+		result, err = p.abortGiven(ctx, options)
+	} else {
+		result, err = p.abort(ctx, options, handover.Abort)
+	}
 	if kube.IsUnreachable(err) {
 		err = diag.Wrap("", err, "if it is gone for good: `fleetctl pivot --abort --without-target`")
 	}
@@ -199,6 +204,22 @@ func (p *Move) abort(
 	options handover.Options,
 	how func(context.Context, handover.Options) (*handover.Report, error),
 ) (*MoveResult, error) {
+	report, err := p.undo(ctx, options, how)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.settleAbort(ctx, report.Target); err != nil {
+		return nil, err
+	}
+	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
+}
+
+// undo is abort, but keeps the way to the target.
+func (p *Move) undo(
+	ctx context.Context,
+	options handover.Options,
+	how func(context.Context, handover.Options) (*handover.Report, error),
+) (*handover.Report, error) {
 	step := p.session.Deps.Report.Start("undo the hand-over")
 	options.Progress = handover.Telling(step.Detail)
 	report, err := how(ctx, options)
@@ -210,8 +231,5 @@ func (p *Move) abort(
 	if options.Target.Client != nil {
 		tellGiven(ctx, options.Target.Client, report.Target, p.session.Deps.Report.Warn)
 	}
-	if err := p.settleAbort(ctx, report.Target); err != nil {
-		return nil, err
-	}
-	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
+	return report, nil
 }

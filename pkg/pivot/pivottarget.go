@@ -30,6 +30,8 @@ import (
 type handedTarget struct {
 	Name       string `json:"name"`
 	Kubeconfig []byte `json:"kubeconfig"`
+	// UID of the cluster: another kubeconfig may lead to it, too.
+	UID string `json:"uid,omitempty"`
 }
 
 // targetFile is the file of handedTarget on this machine. targetSecret is its Secret at the source, for all other machines.
