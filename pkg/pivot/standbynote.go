@@ -150,8 +150,8 @@ func removeNotes(ctx context.Context, s *session.Session) error {
 }
 
 // removeNotesIn removes the fleet's notes that which selects and that are newer than its newest snapshot. Older notes have no effect. What
-// another fleet has in the place stays, and says nothing about this one. Neither does what cannot be opened: warn, if not nil, is told about
-// it, because it may be a note that stays.
+// another fleet has in the place stays, and says nothing about this one. Neither does what cannot be opened: warn, if not nil, is told
+// about it, because it may be a note that stays.
 func removeNotesIn(
 	ctx context.Context,
 	place snapshot.Place,

@@ -97,7 +97,8 @@ func (o *IdentityOptions) Check() error {
 		return diag.Usage("give --environment NAME or --namespace NAME", "nothing says which clusters may use identity %s", o.Name)
 	}
 	if o.Issuer != "" && !v1alpha1.IsIssuer(o.Issuer) {
-		return diag.Usage("write it as https://oidc.example.com/mgmt: the cloud reads the issuer over https, and compares its address letter by letter",
+		return diag.Usage("write it as https://oidc.example.com/mgmt: "+
+			"the cloud reads the issuer over https, and compares its address letter by letter",
 			"--issuer %.80q is not a valid address of an issuer", o.Issuer)
 	}
 	switch o.Provider {

@@ -36,8 +36,8 @@ const withImages = "  flux:\n    components: [source-controller, kustomize-contr
 func TestControllers(t *testing.T) {
 	known := knownKinds(t)
 	const crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: " +
-		"{name: imagepolicies.image.toolkit.fluxcd.io}\nspec:\n  group: image.toolkit.fluxcd.io\n  names: {kind: ImagePolicy, plural: imagepolicies}\n  " +
-		"scope: Namespaced\n  versions:\n  " +
+		"{name: imagepolicies.image.toolkit.fluxcd.io}\nspec:\n  group: image.toolkit.fluxcd.io\n  " +
+		"names: {kind: ImagePolicy, plural: imagepolicies}\n  scope: Namespaced\n  versions:\n  " +
 		"- {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n"
 	for _, c := range []struct {
 		name, components string
