@@ -9,9 +9,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// abortGiven is an abort at a cluster that the user gives, while the source has no journal. The source cannot tell whether the hand-over was
-// to that cluster. So the cluster has to show it: by its own journal, or because it is the target that an earlier run has kept. Otherwise
-// the abort would forget the way to another target, which may have taken over.
+// abortGiven is an abort at a cluster that the user gives, while the source has no journal. The source cannot tell whether the hand-over
+// was to that cluster. So the cluster has to show it: by its own journal, or because it is the target that an earlier run has kept.
+// Otherwise the abort would forget the way to another target, which may have taken over.
 func (p *Move) abortGiven(ctx context.Context, options handover.Options) (*MoveResult, error) {
 	given := options.Target
 	kept, err := p.keptUnused(ctx)

@@ -150,8 +150,8 @@ func removeNotes(ctx context.Context, s *session.Session) error {
 }
 
 // removeNotesIn removes the fleet's notes that which selects and that are newer than its newest snapshot. Older notes have no effect. What
-// another fleet has in the place stays, and says nothing about this one. Neither does what cannot be opened: warn, if not nil, is told
-// about it, because it may be a note that stays.
+// another fleet has in the place stays, and says nothing about this one. What cannot be opened is another's, too, if the keys open anything
+// of this fleet: warn, if not nil, is told about it. Otherwise a key is missing, and the error says so after everything else was looked at.
 func removeNotesIn(
 	ctx context.Context,
 	place snapshot.Place,
@@ -164,25 +164,36 @@ func removeNotesIn(
 	if err != nil {
 		return err
 	}
+	var closed []error
+	opened := false
 	for _, id := range slices.Backward(ids) {
 		snap, err := snapshot.Find(ctx, place, id, keys)
-		switch {
-		case snapshot.IsUnreadable(err):
-			if warn != nil {
-				warn("a note that cannot be opened stays: " + diag.InLine(err))
-			}
+		if snapshot.IsUnreadable(err) {
+			closed = append(closed, err)
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case snap.Fleet != fleet:
+		}
+		if snap.Fleet != fleet {
 			continue
-		case snap.HandedOver == "":
-			return nil
+		}
+		opened = true
+		if snap.HandedOver == "" {
+			break
 		}
 		if which(snap) {
 			if err := place.Remove(ctx, id); err != nil {
 				return err
 			}
+		}
+	}
+	if len(closed) > 0 && !opened {
+		return closed[0]
+	}
+	if warn != nil {
+		for _, err := range closed {
+			warn("what cannot be opened beside the snapshots stays, and is taken for another fleet's: " + diag.InLine(err))
 		}
 	}
 	return nil

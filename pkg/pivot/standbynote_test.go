@@ -233,7 +233,7 @@ func TestNotesOfTwoFleetsInOnePlace(t *testing.T) {
 	}
 }
 
-// A snapshot that no key decrypts, such as another fleet's, keeps no abort from removing its own notes.
+// A snapshot that no key decrypts, such as another fleet's, keeps no abort from removing its own notes. With none of its own keys it fails.
 func TestRemovesNotesBesideWhatNoKeyDecrypts(t *testing.T) {
 	ctx := t.Context()
 	folder, keys := newPlace(t)
@@ -262,5 +262,9 @@ func TestRemovesNotesBesideWhatNoKeyDecrypts(t *testing.T) {
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], kept[1]) {
 		t.Errorf("the warnings: %q", warnings)
+	}
+	_, stranger := newPlace(t)
+	if err := removeNotesIn(ctx, folder, stranger, "mine", all, nil); !snapshot.IsUnreadable(err) {
+		t.Errorf("without a key of this fleet, whose notes may stay: %v", err)
 	}
 }
