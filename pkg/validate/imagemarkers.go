@@ -35,7 +35,7 @@ func (r *run) checkImageMarkers(all []*object) (out diag.Findings) {
 		for text := range strings.Lines(string(f.content)) {
 			line++
 			m := imageMarker.FindStringSubmatchIndex(text)
-			if m == nil || policies[text[m[2]:m[3]]] {
+			if len(m) == 0 || policies[text[m[2]:m[3]]] {
 				continue
 			}
 			name := text[m[2]:m[3]]
