@@ -39,7 +39,7 @@ func (e *SilentError) Timeout() bool { return true }
 func (e *SilentError) Temporary() bool { return false }
 
 // Steady returns from with a limit on waiting: the limit of silent for every few bytes. After this limit it calls stop with silent. stop
-// must end the pending Read, whose error is then silent.
+// must end the pending Read, whose error is then silent. It may be called more than once, and has returned before Read returns silent.
 func Steady(from io.ReadCloser, silent *SilentError, stop func(cause error)) io.ReadCloser {
 	return &steadyBody{ReadCloser: from, silent: silent, left: silent.Limit, stop: stop}
 }
@@ -60,6 +60,7 @@ func (b *steadyBody) Read(p []byte) (int, error) {
 	begun := time.Now()
 	n, err := b.ReadCloser.Read(p)
 	if !timer.Stop() {
+		b.stop(b.silent) // the timer's own call may only be starting, if the server sent something at the limit
 		return n, b.silent
 	}
 	b.left -= time.Since(begun)

@@ -185,6 +185,37 @@ func TestSteadyWriter(t *testing.T) {
 	}
 }
 
+// lateByte is a body whose byte comes when the limit has just passed.
+type lateByte struct{ passed chan struct{} }
+
+func (b *lateByte) Read(p []byte) (int, error) {
+	<-b.passed
+	return copy(p, "x"), nil
+}
+
+func (b *lateByte) Close() error { return nil }
+
+// Who gets the error of a silent server finds that the server was stopped: a byte that comes at the limit is not overtaken by the timer.
+func TestStoppedBeforeTheError(t *testing.T) {
+	passed, read := make(chan struct{}), make(chan struct{})
+	var first, stopped atomic.Bool
+	silent := &contact.SilentError{Host: "git.example.com", Limit: time.Millisecond}
+	body := contact.Steady(&lateByte{passed}, silent, func(error) {
+		if first.CompareAndSwap(false, true) { // the timer's own call, on a busy machine
+			close(passed)
+			<-read
+			return
+		}
+		stopped.Store(true)
+	})
+	if _, err := body.Read(make([]byte, 8)); !errors.Is(err, silent) {
+		t.Errorf("got %v", err)
+	}
+	if close(read); !stopped.Load() {
+		t.Error("the error came before the stop")
+	}
+}
+
 // A context that asks for less silence gives a silent server up after that, and asks it no second time. Other contexts go on asking.
 func TestWithSilence(t *testing.T) {
 	for name, answer := range silences {
