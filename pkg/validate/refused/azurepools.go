@@ -5,14 +5,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 var (
 	azureZone = regexp.MustCompile(`^[1-9]$`)
 	azureUUID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	// azureGroupName is the name of a resource group, which has letters and digits of all languages.
-	azureGroupName = regexp.MustCompile(`^[-\p{L}\p{N}_.()]{0,89}[-\p{L}\p{N}_()]$`)
 )
+
+// azureGroupName is the name of a resource group, which has letters and digits of all languages. Such a pattern takes megabytes.
+var azureGroupName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-\p{L}\p{N}_.()]{0,89}[-\p{L}\p{N}_()]$`) })
 
 func azureMachinePool(p part) {
 	azureTags(p, azureMachineTags)
@@ -37,7 +39,7 @@ func azureAccount(p part, group string) {
 	if id, ok := p.known("subscriptionID"); ok && !azureUUID.MatchString(id) {
 		p.refuse("subscriptionID", fmt.Sprintf("%.60q is no id of a subscription", id), "write the id that `az account show` has, not the name")
 	}
-	if name, ok := p.known(group); ok && !azureGroupName.MatchString(name) {
+	if name, ok := p.known(group); ok && !azureGroupName().MatchString(name) {
 		p.refuse(group, fmt.Sprintf("%.90q is no name of a resource group", name),
 			"use up to 90 letters, digits and - _ . ( ), without a . at the end")
 	}

@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
+var gcpName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// Patterns with the letters of all languages take megabytes, so they are made by who needs them first and not at the program's start.
 var (
-	gcpName     = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	gcpLabelKey = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	gcpLabel    = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+	gcpLabelKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`) })
+	gcpLabel    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`) })
 )
 
 const gcpNameHint = "use 1 to 63 lower-case letters, digits and -, that begin with a letter and do not end with -"
@@ -34,10 +37,10 @@ func gcpLabels(p part) {
 	for _, key := range labels.names() {
 		value, known := labels.known(key)
 		switch {
-		case !gcpLabelKey.MatchString(key):
+		case !gcpLabelKey().MatchString(key):
 			p.refuse("additionalLabels", fmt.Sprintf("%.80q is no key of a label in Google Cloud", key),
 				"use 1 to 63 lower-case letters, digits, _ and -, that begin with a letter")
-		case known && !gcpLabel.MatchString(value):
+		case known && !gcpLabel().MatchString(value):
 			p.refuse("additionalLabels", fmt.Sprintf("the label %.63s cannot have the value %.80q in Google Cloud", key, value),
 				"use at most 63 lower-case letters, digits, _ and -")
 		}
