@@ -269,11 +269,7 @@ func (p *Move) handOptions(source *kube.Client, target *Target, commit *followin
 			if err := following.Rehearse(ctx, p.session, at, commit.View(target.flux), p.rehearsal(target.Name)); err != nil || p.Under != nil {
 				return err
 			}
-			// An abort on another machine may have forgotten the target before the first journal was there, which stops such an abort.
-			if err := p.keepTarget(ctx, source, target.handedTarget); err != nil {
-				return err
-			}
-			return markHandedOver(ctx, commit, target.Name, true)
+			return p.keepOnceMore(ctx, source, target.handedTarget, commit)
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}

@@ -143,9 +143,9 @@ func removeKept(cluster state.Cluster) error {
 }
 
 // forgetTarget removes the kept target after an abort. Until then, the same abort goes on: see forgetBegun.
-func (p *Move) forgetTarget(ctx context.Context) error {
+func (p *Move) forgetTarget(ctx context.Context, source *kube.Client) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
-	err := kube.Retry(ctx, func(ctx context.Context) error { return p.source.WithWatch.Delete(ctx, secret) })
+	err := kube.Retry(ctx, func(ctx context.Context) error { return source.WithWatch.Delete(ctx, secret) })
 	if err != nil && !kube.IsAbsent(err) {
 		return fmt.Errorf("delete the Secret %s: %w", targetSecret, err)
 	}
