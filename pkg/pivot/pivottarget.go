@@ -39,12 +39,32 @@ const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
 
+// answers returns an error if the API server of the target does not answer. gone is what to do if it is gone.
+func answers(ctx context.Context, name string, client *kube.Client, gone string) error {
+	_, err := client.ServerVersion(ctx)
+	return unreached("reach the API server of "+name, name, err, gone)
+}
+
+// unreached returns the error about a request to a target that failed before the target was looked at. gone is what to do if the target is
+// gone. A target that answers is not gone, and its own hint says what to do.
+func unreached(op, name string, err error, gone string) error {
+	const reach = "this machine must be able to reach it"
+	hint := reach + gone
+	switch {
+	case apierrors.IsUnauthorized(err):
+		hint = "its credential may have expired: give a new kubeconfig of " + name + " (`fleetctl pivot --to-kubeconfig FILE`)"
+	case kube.Answered(err):
+		hint = cmp.Or(diag.Hint(err), reach)
+	}
+	return diag.Wrap(op, err, hint)
+}
+
 // mayManage returns an error if the target cannot be a management cluster. It comes before all other requests to the target, because the
 // API server of an in-memory cluster serves only a few API groups.
 func mayManage(ctx context.Context, name string, client *kube.Client) error {
 	groups, err := client.APIGroups(ctx)
 	if err != nil {
-		return diag.Wrap("find out whether "+name+" can be a management cluster", err, "this machine must be able to reach it")
+		return unreached("find out whether "+name+" can be a management cluster", name, err, "")
 	}
 	lacking := slices.DeleteFunc([]string{"admissionregistration.k8s.io", "apiextensions.k8s.io"}, func(needed string) bool {
 		return slices.Contains(groups, needed)
