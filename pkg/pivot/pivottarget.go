@@ -105,20 +105,10 @@ func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *hand
 
 // keptTarget returns the target that an earlier run has kept, on this machine or at the source. It returns nil if there is none.
 func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
-	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
+	kept, atSource, err := p.readTarget(ctx, source)
+	if err != nil || !atSource {
 		return kept, err
 	}
-	if p.Gone {
-		return nil, nil
-	}
-	raw, err := source.SecretValue(ctx, targetSecret, "target")
-	if kube.IsAbsent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	kept := decodeKept(raw)
 	if kept == nil {
 		return nil, diag.Errorf("give the kubeconfig of the target: --to-kubeconfig FILE",
 			"the Secret %s at %s, which has the kubeconfig of the target, is damaged", targetSecret, p.session.Mgmt.Name)
@@ -130,6 +120,19 @@ func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarg
 			cmp.Or(reach.Text(), "it is not a kubeconfig"))
 	}
 	return kept, nil
+}
+
+// readTarget is keptTarget for a run that does not connect with the kept kubeconfig. atSource tells whether the target is kept there and
+// not on this machine. It is nil if it is damaged there: then nobody can tell which cluster it was.
+func (p *Move) readTarget(ctx context.Context, source *kube.Client) (kept *handedTarget, atSource bool, err error) {
+	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil || p.Gone {
+		return kept, false, err
+	}
+	raw, err := source.SecretValue(ctx, targetSecret, "target")
+	if kube.IsAbsent(err) {
+		return nil, false, nil
+	}
+	return decodeKept(raw), err == nil, err
 }
 
 // readKept returns the target that an earlier run has kept on this machine. It returns nil if there is none, or if the file is damaged: the
