@@ -60,6 +60,12 @@ func (c Cluster) Key() kube.Key { return kube.Key{Namespace: c.Namespace, Name: 
 // FullName returns NAMESPACE/NAME.
 func (c Cluster) FullName() string { return c.Key().String() }
 
+// Unbegun tells whether the Cluster has been paused since before its control plane was initialized. Cluster API makes nothing of such a
+// Cluster, so no API server of it will answer before somebody resumes it.
+func (c Cluster) Unbegun() bool {
+	return c.Paused && !apimeta.IsStatusConditionTrue(c.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
+}
+
 // Replicas counts machines.
 type Replicas struct {
 	Desired, Current, Ready, Available, UpToDate int32

@@ -27,13 +27,14 @@ func WorkloadParts() []string { return []string{"cni", "components", "source", s
 const syncPart = "sync"
 
 // WaitWorkloads waits until every object with the WorkloadLabel is Ready, which means that Flux has applied its first revision on every
-// workload cluster that gets Flux. It does not wait for suspended objects. detail, if not nil, is called with the missing objects. If ctx
-// ends first, the error has a kube.NotReadyError and the exit code diag.ExitNotReady.
-func (s *System) WaitWorkloads(ctx context.Context, detail func(string)) error {
+// workload cluster that gets Flux. It does not wait for suspended objects, nor for those in the namespaces without, where no Flux can
+// arrive. detail, if not nil, is called with the missing objects. If ctx ends first, the error has a kube.NotReadyError and the exit code
+// diag.ExitNotReady.
+func (s *System) WaitWorkloads(ctx context.Context, without []string, detail func(string)) error {
 	var unready kube.NotReadyError
 	told := ""
 	err := s.client.Watch(ctx, kustomizationKind, kube.Selection{}, func(objects kube.Objects) (bool, error) {
-		unready = unreadyWorkloads(objects)
+		unready = unreadyWorkloads(objects, without)
 		if text := unready.Error(); len(unready) > 0 && text != told && detail != nil {
 			told = text
 			detail("waiting for " + text)
@@ -49,12 +50,12 @@ func (s *System) WaitWorkloads(ctx context.Context, detail func(string)) error {
 	}
 }
 
-// unreadyWorkloads returns the objects with the label that are not Ready. For each namespace it returns only the one that the others wait
-// for.
-func unreadyWorkloads(objects kube.Objects) kube.NotReadyError {
+// unreadyWorkloads returns the objects with the label that are not Ready, except in the namespaces without. For each other namespace it
+// returns only the one that the others wait for.
+func unreadyWorkloads(objects kube.Objects, without []string) kube.NotReadyError {
 	var missing kube.NotReadyError
 	for key, obj := range objects {
-		if workloadPart(obj) < 0 {
+		if workloadPart(obj) < 0 || slices.Contains(without, key.Namespace) {
 			continue
 		}
 		if reason := workloadReason(obj); reason != "" {

@@ -26,7 +26,7 @@ func part(t *testing.T, objects kube.Objects, namespace, name, label, status, me
 	return obj
 }
 
-// Of each cluster the part is named that holds the others; what is suspended, or not for a workload cluster, holds nothing.
+// Of each cluster the part is named that holds the others; what is suspended, left out, or not for a workload cluster, holds nothing.
 func TestUnreadyWorkloads(t *testing.T) {
 	objects := kube.Objects{}
 	part(t, objects, "up", "up-flux", "components", "True", "")
@@ -37,8 +37,9 @@ func TestUnreadyWorkloads(t *testing.T) {
 	part(t, objects, "late", "late-sync", "sync", "False", "apps are not Ready")
 	part(t, objects, "flux-system", "other", "", "False", "broken")
 	set(t, part(t, objects, "paused", "paused-sync", "sync", "False", "broken"), true, "spec", "suspend")
+	part(t, objects, "held", "held-flux", "components", "False", "no kubeconfig yet")
 	got := map[string]string{}
-	for _, u := range unreadyWorkloads(objects) {
+	for _, u := range unreadyWorkloads(objects, []string{"held"}) {
 		got[u.Key.String()] = u.Reason
 	}
 	want := map[string]string{"down/down-flux": "no kubeconfig yet", "late/late-sync": "apps are not Ready"}

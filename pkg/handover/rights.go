@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,16 +18,35 @@ import (
 const admission = "admissionregistration.k8s.io"
 
 // needed returns the permissions that the user of the kubeconfig needs on a side. The first two let the hand-over
-// impersonate an administrator, who does everything else.
+// impersonate an administrator, who does the rest. The user itself writes the journal, stops the controllers, and puts up
+// and takes down the fence: a user who may put it up and not take it down would leave a fenced side behind. With the
+// right to create ConfigMaps, only the fence can deny the probe that shows whether it holds.
 func needed() []authorizationv1.ResourceAttributes {
-	return []authorizationv1.ResourceAttributes{
+	rights := []authorizationv1.ResourceAttributes{
 		{Verb: "impersonate", Resource: "users"},
 		{Verb: "impersonate", Resource: "groups", Name: administrators},
-		{Verb: "create", Group: admission, Resource: "validatingadmissionpolicies"},
-		{Verb: "update", Group: admission, Resource: "validatingwebhookconfigurations"},
-		{Verb: "patch", Group: "apps", Resource: "deployments"},
-		{Verb: "create", Resource: "secrets", Namespace: JournalKey.Namespace},
+		{Verb: "create", Resource: "namespaces"},
+		{Verb: "create", Resource: "configmaps", Namespace: JournalKey.Namespace},
+		{Verb: "list", Resource: "pods"}, {Verb: "watch", Resource: "pods"},
 	}
+	for _, of := range []struct {
+		group, resource, namespace string
+		verbs                      []string
+	}{
+		{"", "secrets", JournalKey.Namespace, []string{"get", "create", "update", "delete"}},
+		{admission, "validatingadmissionpolicies", "", []string{"get", "create", "update", "delete"}},
+		{admission, "validatingadmissionpolicybindings", "", []string{"get", "create", "delete"}},
+		{admission, "validatingwebhookconfigurations", "", []string{"list", "update"}},
+		{admission, "mutatingwebhookconfigurations", "", []string{"list", "update"}},
+		{"apps", "deployments", "", []string{"list", "watch", "patch"}},
+	} {
+		for _, verb := range of.verbs {
+			rights = append(rights, authorizationv1.ResourceAttributes{
+				Verb: verb, Group: of.group, Resource: of.resource, Namespace: of.namespace,
+			})
+		}
+	}
+	return rights
 }
 
 // ready returns an error that names everything that a side lacks for a hand-over. Without this check, the hand-over
@@ -41,15 +61,24 @@ func (s *side) ready(ctx context.Context) error {
 	if _, err := s.Client.As(userPrefix+"probe", administrators); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
+	var resources []string
+	lacks := map[string][]string{} // verbs by resource
 	for _, right := range needed() {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
 		if err := kube.Retry(ctx, func(ctx context.Context) error { return s.Client.Create(ctx, review) }); err != nil {
 			return fmt.Errorf("ask %s what its user may do: %w", s.Name, err)
 		}
-		if !review.Status.Allowed {
-			errs = append(errs, diag.Errorf("give a kubeconfig of an administrator",
-				"the user of the kubeconfig may not %s %s at %s", right.Verb, right.Resource, s.Name))
+		if review.Status.Allowed {
+			continue
 		}
+		if lacks[right.Resource] == nil {
+			resources = append(resources, right.Resource)
+		}
+		lacks[right.Resource] = append(lacks[right.Resource], right.Verb)
+	}
+	for _, resource := range resources {
+		errs = append(errs, diag.Errorf("give a kubeconfig of an administrator",
+			"the user of the kubeconfig may not %s %s at %s", strings.Join(lacks[resource], ", "), resource, s.Name))
 	}
 	return errors.Join(errs...)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -227,8 +226,8 @@ func (b *bootstrap) endBootstrap(ctx context.Context, target *pivot.Target, deta
 	return b.deleteBootstrap(ctx, detail)
 }
 
-// waitClusters waits until every Cluster that nobody has paused is Available and its Flux has applied its first revision. By then, the
-// management cluster's Flux has applied the whole revision, so every declared Cluster exists.
+// waitClusters waits until every Cluster that nobody has paused is Available, and waitWorkloads returns. By then, the management cluster's
+// Flux has applied the whole revision, so every declared Cluster exists.
 func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detail func(string)) error {
 	manager, err := capi.New(client)
 	if err != nil {
@@ -236,7 +235,7 @@ func (b *bootstrap) waitClusters(ctx context.Context, client *kube.Client, detai
 	}
 	waitErr := manager.WaitAvailable(ctx, nil, detail)
 	if waitErr == nil {
-		waitErr = flux.NewSystem(client).WaitWorkloads(ctx, detail)
+		waitErr = b.waitWorkloads(ctx, client, manager, detail)
 	}
 	if waitErr == nil {
 		b.clusters.Tell(clustersThere{})

@@ -72,7 +72,7 @@ func (b *bootstrap) checkPivoted(ctx context.Context, t *management.Target) erro
 	if err := manager.WaitAvailable(ctx, nil, nil); err != nil {
 		return err
 	}
-	return flux.NewSystem(client).WaitWorkloads(ctx, nil)
+	return b.waitWorkloads(ctx, client, manager, nil)
 }
 
 // fluxTime bounds the wait for Flux after a pivot, whose last commit Flux may just be applying.

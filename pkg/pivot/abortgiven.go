@@ -14,7 +14,7 @@ import (
 // Otherwise the abort would forget the way to another target, which may have taken over.
 func (p *Move) abortGiven(ctx context.Context, options handover.Options) (*MoveResult, error) {
 	given := options.Target
-	kept, err := p.keptUnused(ctx)
+	kept, _, err := p.readTarget(ctx, p.source)
 	if err != nil {
 		return nil, err
 	}
@@ -53,26 +53,6 @@ func (p *Move) abortOnly(ctx context.Context, options handover.Options, kept str
 	p.session.Deps.Report.Warn(fmt.Sprintf("the hand-over to %s is undone; another one, to %s, may have begun, too: `fleetctl pivot --abort` "+
 		"asks that cluster and undoes it", report.Target, kept))
 	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
-}
-
-// keptUnused is keptTarget for a run that does not connect with the kept kubeconfig. It returns nil also if the kept target is damaged:
-// then nobody can tell which cluster it was.
-func (p *Move) keptUnused(ctx context.Context) (*handedTarget, error) {
-	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
-		return kept, err
-	}
-	raw, err := p.source.SecretValue(ctx, targetSecret, "target")
-	if err != nil {
-		return nil, ignoreAbsent(err)
-	}
-	return decodeKept(raw), nil
-}
-
-func ignoreAbsent(err error) error {
-	if kube.IsAbsent(err) {
-		return nil
-	}
-	return err
 }
 
 // isKept tells whether a cluster is the kept target. A kept target of an earlier version of fleetctl does not tell its UID, and is asked.

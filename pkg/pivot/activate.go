@@ -273,12 +273,7 @@ func (a *activation) takeOverOptions(
 ) handover.Options {
 	o := a.handOptions(client, detail)
 	o.Attach = commit.TakeUp
-	o.Check = func(ctx context.Context, at *kube.Client) error {
-		if err := a.tries(commit.View(m.Flux))(ctx, at); err != nil {
-			return err
-		}
-		return a.markHistory(ctx, commit) // somebody may have taken a snapshot before the journal forbade it
-	}
+	o.Check = a.checkAndNote(commit, m)
 	return o
 }
 
@@ -320,7 +315,7 @@ func (a *activation) takeOver(
 		report, err = handover.Run(ctx, a.takeOverOptions(client, commit, m, detail))
 	} else {
 		o := a.options(client, commit.TakeUp, detail)
-		o.Check = a.tries(commit.View(m.Flux))
+		o.Check = a.checkAndNote(commit, m)
 		report, err = handover.Restore(ctx, o)
 	}
 	warn(a.session, report)

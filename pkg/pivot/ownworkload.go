@@ -45,7 +45,10 @@ func (p *Move) ownCluster(ctx context.Context) (*capi.Cluster, error) {
 	}
 	uid, err := handover.ClusterUID(ctx, given)
 	if err != nil {
-		return nil, diag.Wrap("reach the API server of "+p.to, err, "this machine must be able to reach it")
+		return nil, unreached("reach the API server of "+p.to, p.to, err, "")
+	}
+	if err := p.refuseItself(ctx, p.source, p.to, uid); err != nil {
+		return nil, err
 	}
 	from, err := capi.New(p.source)
 	if err != nil {
@@ -78,6 +81,20 @@ func (p *Move) ownCluster(ctx context.Context) (*capi.Cluster, error) {
 		}
 	}
 	return nil, nil
+}
+
+// refuseItself refuses the source as its own target. Another address may lead to it, and so may the name of a workload cluster, because a
+// management cluster may have taken over the Cluster that it runs on.
+func (p *Move) refuseItself(ctx context.Context, source *kube.Client, to, uid string) error {
+	itself, err := handover.ClusterUID(ctx, source)
+	if err != nil {
+		return diag.Wrap("reach the API server of "+p.session.Mgmt.Name, err, diag.Hint(err))
+	}
+	if itself != uid {
+		return nil
+	}
+	return diag.Usage("name another cluster as the target", "%s is the management cluster %s itself, which has the work already",
+		to, p.session.Mgmt.Name)
 }
 
 // uidOf asks a workload cluster for the UID of its namespace kube-system, with the kubeconfig that Cluster API has made.

@@ -4,18 +4,25 @@ package pivot
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/converge"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/progress"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
@@ -91,4 +98,44 @@ func TestToTheKubeconfigOfAWorkloadCluster(t *testing.T) {
 			t.Errorf("%s is claimed: %+v, %v", name, claim, err)
 		}
 	}
+}
+
+// A management cluster is refused as its own target before anything is kept or noted: by another address, and by the name of the workload
+// cluster that it runs on.
+func TestPivotToItself(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	e := standingtest.New(t)
+	s := e.TakeWithCluster(ctx, t)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: wayThrough(t, e.Kubeconfig, "none", func() {})}
+	config.Contexts["c"], config.CurrentContext = &clientcmdapi.Context{Cluster: "c"}, "c"
+	elsewhere, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(story string, err error) {
+		t.Helper()
+		if diag.Code(err) != diag.ExitUsage || !strings.Contains(err.Error(), "is the management cluster mgmt itself") {
+			t.Errorf("%s: %v", story, err)
+		}
+		if kept, err := readKept(s.Cluster); err != nil || kept != nil {
+			t.Errorf("%s: this machine has kept %+v, %v", story, kept, err)
+		}
+		if _, err := e.Client.SecretValue(ctx, targetSecret, "target"); !kube.IsAbsent(err) {
+			t.Errorf("%s: it has kept the way to itself: %v", story, err)
+		}
+	}
+	given := filepath.Join(t.TempDir(), "elsewhere.kubeconfig")
+	if err := os.WriteFile(given, elsewhere, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		_, err := Pivot(ctx, e.Deps, MoveOptions{Options: e.Options(t, "admin"), ToKubeconfig: given, DryRun: dry})
+		refused(fmt.Sprintf("by another address, dry run %t", dry), err)
+	}
+	e.LeadInto(ctx, t, "alpha", elsewhere)
+	p := NewMove(converge.NewRun(s), "alpha")
+	_, err = p.reach(ctx, e.Client, &resolve.Manifests{}, &following.Pushed{Session: s}, nil)
+	refused("by the name of its own Cluster", err)
 }

@@ -147,27 +147,29 @@ func (p *Move) reach(
 	if target.client, err = kube.New(way.Kubeconfig, kube.Options{}); err != nil {
 		return nil, err
 	}
-	if _, err := target.client.ServerVersion(ctx); err != nil {
-		if kube.Answered(err) { // it is not gone, and its own hint says what to do
-			return nil, diag.Wrap("reach the API server of "+way.Name, err, diag.Hint(err))
-		}
-		hint := "this machine must be able to reach it"
-		if p.Under != nil && !p.Gone {
-			hint += "; if it is gone for good: `fleetctl pivot --abort --without-target`"
-		}
-		return nil, diag.Wrap("reach the API server of "+way.Name, err, hint)
+	gone := ""
+	if p.Under != nil && !p.Gone {
+		gone = "; if it is gone for good: `fleetctl pivot --abort --without-target`"
+	}
+	if err := answers(ctx, way.Name, target.client, gone); err != nil {
+		return nil, err
 	}
 	if err := mayManage(ctx, way.Name, target.client); err != nil {
 		return nil, err
+	}
+	if way.UID, err = handover.ClusterUID(ctx, target.client); err != nil {
+		return nil, unreached("reach the API server of "+way.Name, way.Name, err, gone)
+	}
+	if !p.Gone {
+		if err := p.refuseItself(ctx, source, way.Name, way.UID); err != nil {
+			return nil, err
+		}
 	}
 	if err := standing.Claim(ctx, p.session, target.client, commit.View(m.Flux)); err != nil {
 		return nil, err
 	}
 	if target.manager, err = capi.New(target.client); err != nil {
 		return nil, err
-	}
-	if way.UID, err = handover.ClusterUID(ctx, target.client); err != nil {
-		return nil, diag.Wrap("reach the API server of "+way.Name, err, "this machine must be able to reach it")
 	}
 	return target, p.keepTarget(ctx, source, way)
 }
@@ -269,11 +271,7 @@ func (p *Move) handOptions(source *kube.Client, target *Target, commit *followin
 			if err := following.Rehearse(ctx, p.session, at, commit.View(target.flux), p.rehearsal(target.Name)); err != nil || p.Under != nil {
 				return err
 			}
-			// An abort on another machine may have forgotten the target before the first journal was there, which stops such an abort.
-			if err := p.keepTarget(ctx, source, target.handedTarget); err != nil {
-				return err
-			}
-			return markHandedOver(ctx, commit, target.Name, true)
+			return p.keepOnceMore(ctx, source, target.handedTarget, commit)
 		},
 		Progress: func(progress handover.Progress) { detail(progress.String()) },
 	}

@@ -156,7 +156,7 @@ func (p *Move) settleAbort(ctx context.Context, target string) error {
 			"the hand-over is undone, but a note beside the snapshots may still say that %s has taken over, until the next snapshot "+
 				"(`fleetctl backup`): %s", target, diag.InLine(err)))
 	}
-	return p.forgetTarget(ctx)
+	return p.forgetTarget(ctx, p.source)
 }
 
 // forgetNote is forgetHandOver for a place that may not answer.

@@ -39,12 +39,32 @@ const targetFile = "handover-target.json"
 
 var targetSecret = kube.Key{Namespace: handover.JournalKey.Namespace, Name: "fleetctl-handover-target"}
 
+// answers returns an error if the API server of the target does not answer. gone is what to do if it is gone.
+func answers(ctx context.Context, name string, client *kube.Client, gone string) error {
+	_, err := client.ServerVersion(ctx)
+	return unreached("reach the API server of "+name, name, err, gone)
+}
+
+// unreached returns the error about a request to a target that failed before the target was looked at. gone is what to do if the target is
+// gone. A target that answers is not gone, and its own hint says what to do.
+func unreached(op, name string, err error, gone string) error {
+	const reach = "this machine must be able to reach it"
+	hint := reach + gone
+	switch {
+	case apierrors.IsUnauthorized(err):
+		hint = "its credential may have expired: give a new kubeconfig of " + name + " (`fleetctl pivot --to-kubeconfig FILE`)"
+	case kube.Answered(err):
+		hint = cmp.Or(diag.Hint(err), reach)
+	}
+	return diag.Wrap(op, err, hint)
+}
+
 // mayManage returns an error if the target cannot be a management cluster. It comes before all other requests to the target, because the
 // API server of an in-memory cluster serves only a few API groups.
 func mayManage(ctx context.Context, name string, client *kube.Client) error {
 	groups, err := client.APIGroups(ctx)
 	if err != nil {
-		return diag.Wrap("find out whether "+name+" can be a management cluster", err, "this machine must be able to reach it")
+		return unreached("find out whether "+name+" can be a management cluster", name, err, "")
 	}
 	lacking := slices.DeleteFunc([]string{"admissionregistration.k8s.io", "apiextensions.k8s.io"}, func(needed string) bool {
 		return slices.Contains(groups, needed)
@@ -85,20 +105,10 @@ func (p *Move) keepTarget(ctx context.Context, source *kube.Client, target *hand
 
 // keptTarget returns the target that an earlier run has kept, on this machine or at the source. It returns nil if there is none.
 func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarget, error) {
-	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil {
+	kept, atSource, err := p.readTarget(ctx, source)
+	if err != nil || !atSource {
 		return kept, err
 	}
-	if p.Gone {
-		return nil, nil
-	}
-	raw, err := source.SecretValue(ctx, targetSecret, "target")
-	if kube.IsAbsent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	kept := decodeKept(raw)
 	if kept == nil {
 		return nil, diag.Errorf("give the kubeconfig of the target: --to-kubeconfig FILE",
 			"the Secret %s at %s, which has the kubeconfig of the target, is damaged", targetSecret, p.session.Mgmt.Name)
@@ -110,6 +120,19 @@ func (p *Move) keptTarget(ctx context.Context, source *kube.Client) (*handedTarg
 			cmp.Or(reach.Text(), "it is not a kubeconfig"))
 	}
 	return kept, nil
+}
+
+// readTarget is keptTarget for a run that does not connect with the kept kubeconfig. atSource tells whether the target is kept there and
+// not on this machine. It is nil if it is damaged there: then nobody can tell which cluster it was.
+func (p *Move) readTarget(ctx context.Context, source *kube.Client) (kept *handedTarget, atSource bool, err error) {
+	if kept, err := readKept(p.session.Cluster); kept != nil || err != nil || p.Gone {
+		return kept, false, err
+	}
+	raw, err := source.SecretValue(ctx, targetSecret, "target")
+	if kube.IsAbsent(err) {
+		return nil, false, nil
+	}
+	return decodeKept(raw), err == nil, err
 }
 
 // readKept returns the target that an earlier run has kept on this machine. It returns nil if there is none, or if the file is damaged: the
@@ -143,9 +166,9 @@ func removeKept(cluster state.Cluster) error {
 }
 
 // forgetTarget removes the kept target after an abort. Until then, the same abort goes on: see forgetBegun.
-func (p *Move) forgetTarget(ctx context.Context) error {
+func (p *Move) forgetTarget(ctx context.Context, source *kube.Client) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: targetSecret.Namespace, Name: targetSecret.Name}}
-	err := kube.Retry(ctx, func(ctx context.Context) error { return p.source.WithWatch.Delete(ctx, secret) })
+	err := kube.Retry(ctx, func(ctx context.Context) error { return source.WithWatch.Delete(ctx, secret) })
 	if err != nil && !kube.IsAbsent(err) {
 		return fmt.Errorf("delete the Secret %s: %w", targetSecret, err)
 	}

@@ -48,3 +48,29 @@ func TestMayManage(t *testing.T) {
 		})
 	}
 }
+
+// A target that refuses the login can be reached: its kubeconfig has to be renewed, and that is what the hint says.
+func TestRefusedLoginIsNoMatterOfReach(t *testing.T) {
+	expired := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401}`))
+	}))
+	defer expired.Close()
+	kubeconfig := []byte("{apiVersion: v1, kind: Config, clusters: [{name: a, cluster: {server: '" + expired.URL +
+		"'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}")
+	client, err := kube.New(kubeconfig, kube.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own := (&Move{to: "small", toKubeconfig: kubeconfig}).ownCluster(t.Context())
+	for story, err := range map[string]error{
+		"a dry run":                mayManage(t.Context(), "small", client),
+		"whether it is our own":    own,
+		"the first look of a move": answers(t.Context(), "small", client, ""),
+	} {
+		if err == nil || !strings.Contains(diag.Hint(err), "new kubeconfig of small") {
+			t.Errorf("%s: %v (%s)", story, err, diag.Hint(err))
+		}
+	}
+}

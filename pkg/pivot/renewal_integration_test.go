@@ -61,6 +61,9 @@ func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
 		if err := snapshot.Put(ctx, place, between, keys); err != nil {
 			t.Fatal(err)
 		}
+		if test.want == "next" {
+			keepJournal(ctx, t, e.Client, `{"formatVersion":"1","id":"a","role":"source","phase":"copied"}`)
+		}
 		check := test.options().Check
 		if err := check(ctx, e.Client); err != nil {
 			t.Fatalf("%s: %v", name, err)
