@@ -268,6 +268,11 @@ func workers() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{kustomizationKind, helmReleaseKind}
 }
 
+// IsWorker tells whether objects of a kind change clusters: Kustomizations and HelmReleases do.
+func IsWorker(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(workers(), func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind })
+}
+
 // worksOn tells whether an object of Flux works on the cluster of the Secret kubeconfig.
 func worksOn(obj *unstructured.Unstructured, kubeconfig kube.Key) bool {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "kubeConfig", "secretRef", "name")
