@@ -34,7 +34,13 @@ type OwnRecord struct {
 // the owner here, and whose kube-system has this UID. An older record does not: whoever has the Cluster now perhaps could
 // not reach it when it took over. Two restores of one snapshot count the same number of hand-overs.
 func (o OwnRecord) Contradicts(here capi.Owner, uid, fleet string) bool {
-	return !o.Damaged && fleet != "" && o.Fleet == fleet && o.ManagementCluster != "" && o.IsAnother(uid) && o.Epoch >= here.Epoch
+	return !o.Damaged && fleet != "" && o.Fleet == fleet && o.ManagementCluster != "" && outdates(o.Owner, here, uid)
+}
+
+// outdates tells whether the record of a workload cluster names another management cluster than the one with this UID, and
+// is no older than the owner that this one has on its Cluster.
+func outdates(record, here capi.Owner, uid string) bool {
+	return record.IsAnother(uid) && record.Epoch >= here.Epoch
 }
 
 // OwnRecords are the answers of the workload clusters that were asked for the record of their owner.

@@ -29,7 +29,9 @@ type OwnRecord struct {
 	// Damaged: the record names no owner.
 	Damaged bool `json:"damaged,omitempty"`
 
-	told bool // it says nothing that is newer than what the management cluster says, or else than that
+	// namesake: the record names another management cluster of the same name, such as one that was restored from the same snapshot.
+	namesake bool
+	told     bool // it says nothing that is newer than what the management cluster says, or else than that
 }
 
 // OwnRecords counts the workload clusters that were asked for their own record of their owner. Only clusters with an initialized control
@@ -79,18 +81,19 @@ func (c *collector) ownRecords(ctx context.Context, manager *capi.Manager, clust
 	for i := range c.report.Clusters {
 		w := &c.report.Clusters[i]
 		if own, has := asked.Records[kube.Key{Namespace: w.Namespace, Name: w.Name}.String()]; has {
-			w.says(own, c.uid, c.from.FleetID)
+			w.says(own, c.uid, c.from.FleetID, c.report.Cluster.Name)
 		}
 	}
 }
 
-// says notes the cluster's own record. uid and fleet are those of the management cluster that was asked.
-func (f *Fleet) says(own handover.OwnRecord, uid, fleet string) {
+// says notes the cluster's own record. uid, fleet and name are those of the management cluster that was asked.
+func (f *Fleet) says(own handover.OwnRecord, uid, fleet, name string) {
 	f.own = &own
 	f.OwnRecord = &OwnRecord{
 		ManagementCluster: tame(own.ManagementCluster), Fleet: tame(own.Fleet), HandOver: own.Epoch, Damaged: own.Damaged,
 		Here:       !own.Damaged && uid != "" && own.UID == uid,
 		OtherFleet: !own.Damaged && fleet != "" && own.Fleet != fleet,
+		namesake:   own.IsAnother(uid) && own.ManagementCluster == name && own.Fleet == fleet,
 		told:       !own.Damaged && (own.Epoch < f.record.Epoch || own.UID != "" && own.UID == f.record.UID),
 	}
 }
@@ -124,9 +127,13 @@ func (c *collector) handedOverBy(w *Fleet) bool {
 // blameTwo adds the problem that the cluster's own record names another owner than the one that acts on it here.
 func (c *collector) blameTwo(w *Fleet) {
 	full := w.Namespace + "/" + w.Name
+	other := "management cluster " + w.OwnRecord.ManagementCluster
+	if w.OwnRecord.namesake {
+		other = "another management cluster that is called " + w.OwnRecord.ManagementCluster + ", too,"
+	}
 	c.report.blame("Cluster "+full,
-		fmt.Sprintf("TWO OWNERS: its own record says that management cluster %s has taken it over (hand-over %d), but this one acts on it, too",
-			w.OwnRecord.ManagementCluster, w.OwnRecord.HandOver),
+		fmt.Sprintf("TWO OWNERS: its own record says that %s has taken it over (hand-over %d), but this one acts on it, too",
+			other, w.OwnRecord.HandOver),
 		"decide which of them manages it; if it is the other one, run `"+diag.ShellCommand("fleetctl", "cluster", "detach", full)+
 			"` here: it deletes nothing; if the record is wrong, delete the ConfigMap "+handover.OwnerKey.String()+" of that cluster")
 }
@@ -134,7 +141,7 @@ func (c *collector) blameTwo(w *Fleet) {
 // otherOwner is the name of the second of two owners.
 func (f *Fleet) otherOwner() string {
 	if f.contradicted {
-		return f.OwnRecord.ManagementCluster
+		return f.OwnRecord.name()
 	}
 	return f.Owner
 }
@@ -152,5 +159,13 @@ func (o *OwnRecord) text() string {
 	case o.OtherFleet:
 		return who + fmt.Sprintf("owner %s of another fleet (%s)", o.ManagementCluster, cmp.Or(plain.Clip(o.Fleet, 8), "no identity"))
 	}
-	return who + "owner " + o.ManagementCluster
+	return who + "owner " + o.name()
+}
+
+// name of the management cluster in the record.
+func (o *OwnRecord) name() string {
+	if o.namesake {
+		return "another " + o.ManagementCluster
+	}
+	return o.ManagementCluster
 }

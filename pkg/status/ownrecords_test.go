@@ -26,7 +26,7 @@ func told(t *testing.T, own *handover.OwnRecord, change func(*collector, *Fleet)
 	}
 	w.claim(c.uid)
 	if own != nil {
-		w.says(*own, c.uid, c.from.FleetID)
+		w.says(*own, c.uid, c.from.FleetID, c.report.Cluster.Name)
 	}
 	c.report.Clusters = []Fleet{w}
 	c.judgeOwnRecords()
@@ -60,6 +60,15 @@ func TestOwnRecordShowsASecondOwner(t *testing.T) {
 	}
 	if !strings.Contains(text, "✗ shop/shop") || !strings.Contains(text, "TWO OWNERS: second and this one") {
 		t.Errorf("got\n%s", text)
+	}
+}
+
+// Both sides of two restores of one snapshot have the name of the management cluster that was lost.
+func TestOwnRecordShowsANamesake(t *testing.T) {
+	r, text := told(t, secondOwns(func(o *handover.OwnRecord) { o.ManagementCluster = "first" }), nil)
+	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Reason, " says that another management cluster that is called first, too, has ") ||
+		!strings.Contains(text, "TWO OWNERS: another first and this one") {
+		t.Errorf("got %+v\n%s", r.Problems, text)
 	}
 }
 
