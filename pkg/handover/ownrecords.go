@@ -38,9 +38,10 @@ func (o OwnRecord) Contradicts(here capi.Owner, uid, fleet string) bool {
 }
 
 // outdates tells whether the record of a workload cluster names another management cluster than the one with this UID, and
-// is no older than the owner that this one has on its Cluster.
+// is later than the owner that this one has on its Cluster. If both count the same number of hand-overs, and the Cluster
+// names this one, there were two last hand-overs.
 func outdates(record, here capi.Owner, uid string) bool {
-	return record.IsAnother(uid) && record.Epoch >= here.Epoch
+	return record.IsAnother(uid) && (record.Epoch > here.Epoch || record.Epoch == here.Epoch && here.UID == uid)
 }
 
 // OwnRecords are the answers of the workload clusters that were asked for the record of their owner.
