@@ -45,8 +45,8 @@ func TestTellsNotOfWhatMovesAlong(t *testing.T) {
 	x.release = kube.Key{Namespace: "shop", Name: "shop"}
 	folder := filepath.Join(x.opts.Change.Dir, "providers", "first", "v1", "clusters", "prod", "shop")
 	addon := func(name, suspend string) string {
-		return "{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: " + name + ", namespace: shop}, spec: {interval: 1h, " +
-			"suspend: " + suspend + ", chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}}}\n"
+		return "{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: " + name + ", namespace: shop}, " +
+			"spec: {interval: 1h, suspend: " + suspend + ", chart: {spec: {chart: a, sourceRef: {kind: HelmRepository, name: a}}}}}\n"
 	}
 	for name, content := range map[string]string{
 		"rests.yaml": addon("rests", "true"), "works.yaml": addon("works", "false"),
