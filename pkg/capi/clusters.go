@@ -38,6 +38,8 @@ type Cluster struct {
 	RollingOut string
 	// Paused means that Cluster API does not act on the cluster. Deleting means that the cluster is being deleted.
 	Paused, Deleting bool
+	// Initialized means that the control plane has been initialized: the cluster has an API server.
+	Initialized bool
 	// Owner is the management cluster since the last hand-over. It is the zero value if there was none.
 	Owner Owner
 	// OwnerDamaged means that the Cluster has a record of its owner which names none.
@@ -165,6 +167,7 @@ func clusterFrom(c *clusterv1.Cluster) Cluster {
 		Namespace: c.Namespace, Name: c.Name, Phase: c.Status.Phase,
 		Deleting:       !c.DeletionTimestamp.IsZero(),
 		Paused:         isPaused(c),
+		Initialized:    c.Status.Initialization.ControlPlaneInitialized != nil && *c.Status.Initialization.ControlPlaneInitialized,
 		Infrastructure: c.Spec.InfrastructureRef.Kind,
 		ControlPlane:   c.Spec.ControlPlaneRef.Kind,
 		Version:        c.Spec.Topology.Version,

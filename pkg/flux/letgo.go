@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -21,29 +22,38 @@ const (
 	// letGoFor names the cluster for which LetGo suspended the object, by its Secret kubeconfig, NAMESPACE/NAME. The object's namespace
 	// does not tell it, because a HelmRelease may be in any namespace.
 	letGoFor = "fleetctl.dev/let-go-for"
+	// letGoReconcile has the value that reconcileAnnotation had before LetGo. It is absent if there was none.
+	letGoReconcile = "fleetctl.dev/let-go-reconcile"
 
 	reconcileAnnotation = "kustomize.toolkit.fluxcd.io/reconcile"
 )
 
 // LetGo stops Flux's work for a workload cluster. It suspends the HelmRelease release, which makes the cluster, and the objects that work
-// on the cluster through the Secret kubeconfig. An annotation keeps their Kustomization from resuming them. Deleting a suspended object
-// does not delete what it has made. LetGo returns the objects that it has suspended.
+// on the cluster through the Secret kubeconfig. An annotation keeps their Kustomization from resuming them; LetGo remembers the value that
+// it had. Deleting a suspended object does not delete what it has made. LetGo returns the objects that it has suspended.
 func (s *System) LetGo(ctx context.Context, release, kubeconfig kube.Key) ([]kube.Ref, error) {
 	return s.toggle(ctx, "suspend", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		if ref := kube.RefOf(obj); !worksOn(obj, kubeconfig) && (ref.GroupVersionKind != helmReleaseKind || ref.Key != release) {
 			return nil
 		}
-		before, is := obj.GetAnnotations()[letGoAnnotation]
-		if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !is && suspended {
-			before = wasSuspended
-		}
-		return map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{
-				reconcileAnnotation: "disabled", letGoAnnotation: cmp.Or(before, "true"), letGoFor: kubeconfig.String(),
-			}},
-			"spec": map[string]any{"suspend": true},
-		}
+		return lettingGo(obj, kubeconfig)
 	})
+}
+
+// lettingGo is the patch of LetGo. Run again, it still says what was there before the first time.
+func lettingGo(obj *unstructured.Unstructured, kubeconfig kube.Key) map[string]any {
+	a := obj.GetAnnotations()
+	before, is := a[letGoAnnotation]
+	if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); !is && suspended {
+		before = wasSuspended
+	}
+	marks := map[string]any{
+		reconcileAnnotation: kustomizev1.DisabledValue, letGoAnnotation: cmp.Or(before, "true"), letGoFor: kubeconfig.String(),
+	}
+	if reconcile, set := a[reconcileAnnotation]; !is && set {
+		marks[letGoReconcile] = reconcile
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": marks}, "spec": map[string]any{"suspend": true}}
 }
 
 // SuspendedFor returns the HelmReleases and Kustomizations of a workload cluster that somebody has suspended, as LetGo would find them.
@@ -76,20 +86,30 @@ func suspendedIn(w world, release, kubeconfig kube.Key) []kube.Ref {
 // TakeBack undoes LetGo, for objects in the namespace and objects that work on the cluster through the Secret kubeconfig.
 func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
 	_, err := s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
-		before, is := obj.GetAnnotations()[letGoAnnotation]
+		_, is := obj.GetAnnotations()[letGoAnnotation]
 		if !is || obj.GetNamespace() != namespace && !letGoOf(obj, kubeconfig) {
 			return nil
 		}
-		change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
-			reconcileAnnotation: nil,
-			letGoAnnotation:     nil, letGoFor: nil,
-		}}}
-		if before != wasSuspended {
-			change["spec"] = map[string]any{"suspend": nil}
-		}
-		return change
+		return takingBack(obj)
 	})
 	return err
+}
+
+// takingBack is the patch of TakeBack. If somebody has changed the annotation that LetGo sets, their value stays.
+func takingBack(obj *unstructured.Unstructured) map[string]any {
+	a := obj.GetAnnotations()
+	marks := map[string]any{letGoAnnotation: nil, letGoFor: nil, letGoReconcile: nil}
+	if a[reconcileAnnotation] == kustomizev1.DisabledValue {
+		marks[reconcileAnnotation] = nil
+		if reconcile, was := a[letGoReconcile]; was {
+			marks[reconcileAnnotation] = reconcile
+		}
+	}
+	change := map[string]any{"metadata": map[string]any{"annotations": marks}}
+	if a[letGoAnnotation] != wasSuspended {
+		change["spec"] = map[string]any{"suspend": nil}
+	}
+	return change
 }
 
 // letGoOf tells whether LetGo has suspended obj for the cluster of the Secret kubeconfig.
@@ -246,6 +266,11 @@ func (s *System) WaitReleased(ctx context.Context, release kube.Key, detail func
 // workers are the kinds that change clusters.
 func workers() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{kustomizationKind, helmReleaseKind}
+}
+
+// IsWorker tells whether objects of a kind change clusters: Kustomizations and HelmReleases do.
+func IsWorker(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(workers(), func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind })
 }
 
 // worksOn tells whether an object of Flux works on the cluster of the Secret kubeconfig.

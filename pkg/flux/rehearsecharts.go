@@ -115,7 +115,7 @@ func (r *chartRehearsal) rests(key kube.Key) bool {
 	}
 	a := release.GetAnnotations()
 	if before, is := a[letGoAnnotation]; is && r.TakeUp {
-		return before == wasSuspended
+		return before == wasSuspended || a[letGoReconcile] == kustomizev1.DisabledValue
 	}
 	return rests(release) || a[reconcileAnnotation] == kustomizev1.DisabledValue
 }

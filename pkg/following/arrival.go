@@ -3,6 +3,7 @@ package following
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -31,6 +32,8 @@ type Arrival struct {
 	Before, After Tree
 	// Source has the objects of the workload cluster. It is nil once the management cluster has them.
 	Source *kube.Client
+	// Suspended, if not nil, is told which Kustomizations and HelmReleases of After are suspended, by their kind without its version.
+	Suspended func(refs map[kube.Ref]bool)
 }
 
 // RehearseArrival is Rehearse for the changes that the arrival of a workload cluster makes: the objects that differ between Before and
@@ -45,6 +48,9 @@ func RehearseArrival(ctx context.Context, at *kube.Client, a Arrival) error {
 		if after, err = a.wanted(ctx, a.After); err != nil || after.Broken != "" {
 			return a.unrendered(ctx, after, err)
 		}
+	}
+	if a.Suspended != nil {
+		a.Suspended(after.suspended())
 	}
 	stays, goes := map[kube.Ref]bool{}, map[kube.Ref]bool{}
 	for _, o := range after.Objects {
@@ -81,6 +87,22 @@ func (a Arrival) difference(before, after *wantedAnswer) *wantedAnswer {
 		out.Elsewhere = slices.DeleteFunc(slices.Clone(after.Elsewhere), func(e string) bool { return slices.Contains(before.Elsewhere, e) })
 	}
 	return &out
+}
+
+// suspended returns the objects that Flux applies suspended.
+func (a *wantedAnswer) suspended() map[kube.Ref]bool {
+	refs := map[kube.Ref]bool{}
+	for _, o := range a.Objects {
+		var content struct {
+			Spec struct {
+				Suspend bool `json:"suspend"`
+			} `json:"spec"`
+		}
+		if flux.IsWorker(o.ref().GroupKind()) && json.Unmarshal(o.Content, &content) == nil && content.Spec.Suspend {
+			refs[o.ref()] = true
+		}
+	}
+	return refs
 }
 
 // wantedKey identifies an object and the Flux object that applies it.

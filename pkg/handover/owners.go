@@ -74,7 +74,7 @@ func (r *run) recordOneDetached(ctx context.Context, cluster kube.Key) error {
 		return err
 	}
 	detached := now.ManagementCluster == "" && now.Epoch > 0
-	others := now.IsAnother(r.source.party.UID) && now.Epoch > capi.OwnerIn(object.GetAnnotations()).Epoch
+	others := outdates(now, capi.OwnerIn(object.GetAnnotations()), r.source.party.UID)
 	if detached || others {
 		return nil
 	}

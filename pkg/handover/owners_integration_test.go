@@ -167,6 +167,22 @@ func TestOwnerRecordOfAnothersCluster(t *testing.T) {
 	r.recordDetached(ctx)
 	is("the copy is detached", theirs)
 
+	restored := func(owner capi.Owner) { // this one was restored from a snapshot, too: it counts as many hand-overs
+		t.Helper()
+		mark, err := json.Marshal(owner.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, capi.OwnerMark, mark)
+		if err := client.WithWatch.Patch(ctx, object, runtimeclient.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restored(capi.Owner{Fleet: "f", ManagementCluster: "first", UID: here.party.UID, Epoch: theirs.Epoch})
+	r.recordDetached(ctx)
+	is("one of two restores is detached", theirs)
+	restored(capi.Owner{Epoch: 1})
+
 	own := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 1} // of before the copy's last hand-over
 	there := &corev1.ConfigMap{}
 	if err := client.Get(ctx, OwnerKey, there); err != nil {

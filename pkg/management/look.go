@@ -18,6 +18,10 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 		from.Repo = r.Repo
 		from.Cluster.Fleet, from.Cluster.Host = r.Fleet, r.HostType
 		from.Cluster.PivotedTo, from.Cluster.Ephemeral = r.PivotedTo, r.Ephemeral
+		from.FleetID = r.FleetID
+	}
+	if t.repo != nil && from.FleetID == "" {
+		from.FleetID = t.repo.ID
 	}
 	if t.given != nil && t.repo != nil {
 		from.Repo, from.Cluster.Fleet, from.Cluster.Host = t.repo.Dir, t.repo.Name, string(t.repo.Hosts[t.Name])
@@ -41,6 +45,10 @@ func StatusSources(ctx context.Context, t *Target) status.Sources {
 				from.Client, err = nil, other
 			case errors.Is(other, ownership.ErrNoClaim):
 				from.Claim = other
+			case from.FleetID == "": // the cluster itself knows it
+				if claim, err := ownership.ReadClaim(ctx, from.Client); err == nil && claim != nil {
+					from.FleetID = claim.Fleet
+				}
 			}
 		}
 		from.Trouble = t.trouble(ctx)

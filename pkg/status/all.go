@@ -124,6 +124,9 @@ func (r *Report) facts() string {
 	if copies > 0 {
 		text += ", " + plain.Count(copies, "copy") + " of a hand-over under way"
 	}
+	if unknown := r.OwnRecords.Silent + r.OwnRecords.NotAsked; unknown > 0 {
+		text += fmt.Sprintf(", own record of the owner not known of %d", unknown)
+	}
 	return text
 }
 

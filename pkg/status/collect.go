@@ -26,6 +26,8 @@ type Sources struct {
 	Cluster     Cluster
 	Client      *kube.Client
 	Unreachable error
+	// FleetID is the identity of the management cluster's fleet; empty if it is not known.
+	FleetID string
 	// Claim, if not nil, says why nobody can tell from the management cluster which fleet it belongs to.
 	Claim error
 	// Trouble is the result of host.Complainer, which explains why an API server does not answer; nil if the host found nothing.
@@ -74,6 +76,10 @@ type collector struct {
 	underWay error
 	// journal is that of the hand-over that is not finished; nil if there is none.
 	journal *handover.Journal
+	// last is the journal of the last hand-over, finished or not; nil if there was none.
+	last *handover.Journal
+	// uid of the management cluster's kube-system; empty if it is not known.
+	uid string
 }
 
 // missing records a source that could not be read.
@@ -225,17 +231,21 @@ func (c *collector) clusters(ctx context.Context) {
 		}
 		c.report.Clusters = append(c.report.Clusters, w)
 	}
-	if !slices.ContainsFunc(clusters, func(cl capi.Cluster) bool { return cl.Owner.UID != "" }) {
+	if len(clusters) == 0 {
 		return
 	}
 	system := &corev1.Namespace{}
 	if err := c.from.Client.Get(ctx, kube.Key{Name: "kube-system"}, system); err != nil {
-		c.missing("owners of the workload clusters", err)
-		return
+		if slices.ContainsFunc(clusters, func(cl capi.Cluster) bool { return cl.Owner.UID != "" }) {
+			c.missing("owners of the workload clusters", err)
+		}
+	} else {
+		c.uid = string(system.UID)
 	}
 	for i := range c.report.Clusters {
-		c.report.Clusters[i].claim(string(system.UID))
+		c.report.Clusters[i].claim(c.uid)
 	}
+	c.ownRecords(ctx, manager, clusters)
 }
 
 // claim compares the owner in the record of a hand-over with the management cluster that was asked, whose kube-system has this UID. A

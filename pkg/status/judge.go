@@ -35,6 +35,7 @@ func (c *collector) judge() {
 	}
 	c.judgeHandOver()
 	c.judgeCopies()
+	c.judgeOwnRecords()
 	if r.Standby != nil {
 		c.atRest()
 		c.judgeInstalled()
@@ -91,6 +92,10 @@ func (c *collector) judgeOwners() {
 					"kubectl", "annotate", "-n", w.Namespace, "clusters.cluster.x-k8s.io", w.Name, capi.OwnerMark+"-")+"`")
 		}
 		if !w.TwoOwners {
+			continue
+		}
+		if w.contradicted {
+			c.blameTwo(&w)
 			continue
 		}
 		c.report.blame(fmt.Sprintf("Cluster %s/%s", w.Namespace, w.Name), TwoOwnersText(w.record),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/handover"
 )
 
 // Report is the state of a management cluster, its providers, its Flux and its workload clusters at one moment.
@@ -19,6 +20,8 @@ type Report struct {
 	Providers     []Item    `json:"providers"`
 	Flux          Flux      `json:"flux"`
 	Clusters      []Fleet   `json:"clusters"`
+	// OwnRecords counts the workload clusters that were asked for their own record of their owner.
+	OwnRecords OwnRecords `json:"ownRecords"`
 	// Standby is the state of a standby; nil for another management cluster.
 	Standby *Standby `json:"standby,omitempty"`
 	// Unknown are the parts of the report that could not be read. An empty list in such a part does not mean that there is nothing.
@@ -101,8 +104,11 @@ type Fleet struct {
 	Owner string `json:"owner"`
 	// Elsewhere: the owner is not the management cluster that was asked.
 	Elsewhere bool `json:"elsewhere,omitempty"`
-	// TwoOwners: the management cluster that was asked acts on the cluster, although the owner is another one.
+	// TwoOwners: the management cluster that was asked acts on the cluster, although the owner is another one, or the
+	// cluster's own record names another one of the fleet.
 	TwoOwners bool `json:"twoOwners,omitempty"`
+	// OwnRecord is what the cluster itself says of its owner; nil if it says nothing, or was not asked.
+	OwnRecord *OwnRecord `json:"ownRecord,omitempty"`
 	// CopyOf is the management cluster that has the cluster, if this one holds only a copy in the middle of a hand-over.
 	CopyOf string `json:"copyOf,omitempty"`
 	// Endpoint of its API server.
@@ -119,6 +125,10 @@ type Fleet struct {
 	Machines     []Machine     `json:"machines"`
 
 	record capi.Owner
+	// own is the cluster's own record of its owner, as it was read; nil if there is none.
+	own *handover.OwnRecord
+	// contradicted: own names another management cluster of the fleet than the one that was asked.
+	contradicted bool
 	// damaged: the record of its owner names none.
 	damaged bool
 }

@@ -12,6 +12,7 @@ import (
 // is suspended or paused. A standby has the same journal.
 func (c *collector) handOver(ctx context.Context) {
 	journal, err := handover.ReadJournal(ctx, c.from.Client)
+	c.last = journal
 	switch {
 	case err != nil:
 		c.missing(partJournal, err)

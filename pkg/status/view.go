@@ -196,6 +196,9 @@ func clustersNode(r *Report, style Style) node {
 		return node{text: "no workload clusters"}
 	}
 	n := node{text: "workload clusters"}
+	if missed := r.OwnRecords.missed(); missed != "" {
+		n.text += apply(style.Dim, " ("+missed+")")
+	}
 	for _, c := range r.Clusters {
 		facts := []string{c.Phase, c.Version, fmt.Sprintf("control plane %d/%d", c.ControlPlane.Ready, c.ControlPlane.Desired)}
 		if c.Workers.Desired > 0 {
@@ -210,12 +213,15 @@ func clustersNode(r *Report, style Style) node {
 		if c.Elsewhere {
 			facts = append(facts, "owner "+c.Owner)
 		}
+		if c.OwnRecord != nil {
+			facts = append(facts, c.OwnRecord.text())
+		}
 		reason := c.Reason
 		if len(c.Troubles) > 1 && !c.Available { // the table has them
 			reason = plain.Count(len(c.Troubles), "condition") + " below"
 		}
 		if c.TwoOwners { // what the cluster reports besides is in the table
-			reason = "TWO OWNERS: " + c.Owner + " and this one"
+			reason = "TWO OWNERS: " + c.otherOwner() + " and this one"
 		}
 		child := node{text: line(c.Ready && !c.TwoOwners, c.Namespace+"/"+c.Name, join(facts), reason, style)}
 		if f := c.Flux; f != nil && c.Available {

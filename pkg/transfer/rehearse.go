@@ -85,6 +85,7 @@ func (t *transfer) looking(ctx context.Context, at, source *kube.Client) func(be
 			Namespace: t.key.Namespace, Source: source,
 			Before: following.Tree{Dir: before.Dir, Fleet: before.Fleet}, After: following.Tree{Dir: after.Dir, Fleet: after.Fleet},
 			Rehearsal: t.rehearsal(),
+			Suspended: func(refs map[kube.Ref]bool) { t.suspendedThere = refs },
 		}
 		return following.RehearseArrival(ctx, at, a)
 	}

@@ -32,9 +32,6 @@ func (t *transfer) plan(ctx context.Context) error {
 		if err := t.checkCarry(ctx); err != nil {
 			return err
 		}
-		if err := t.tellSuspended(ctx); err != nil {
-			return err
-		}
 		if !t.journal.Active() {
 			if err := handover.RefuseAnothers(ctx, t.handOptions(nil).Source, t.key); err != nil {
 				return err
@@ -48,6 +45,9 @@ func (t *transfer) plan(ctx context.Context) error {
 			if err := t.rehearse(ctx, t.to.client, t.from.client); err != nil {
 				return err
 			}
+		}
+		if err := t.tellSuspended(ctx); err != nil {
+			return err
 		}
 	}
 	if t.declared {
@@ -81,9 +81,13 @@ func (t *transfer) tellSuspended(ctx context.Context) error {
 	return nil
 }
 
-// unknownToRepo leaves out the cluster's own HelmRelease if the cluster is paused in the fleet repo (`fleetctl cluster pause`): that moves
-// along with its file.
+// unknownToRepo leaves out what Git suspends at the target, too: what the rehearsal has found, and the cluster's own HelmRelease if the
+// cluster is paused in the fleet repo (`fleetctl cluster pause`). That moves along with its file.
 func (t *transfer) unknownToRepo(refs []kube.Ref) ([]kube.Ref, error) {
+	refs = slices.DeleteFunc(slices.Clone(refs), func(ref kube.Ref) bool {
+		ref.Version = "" // another version of it is the same object
+		return t.suspendedThere[ref]
+	})
 	repo, err := fleetrepo.Open(t.opts.Change.Dir)
 	if err != nil {
 		return nil, err
@@ -92,9 +96,7 @@ func (t *transfer) unknownToRepo(refs []kube.Ref) ([]kube.Ref, error) {
 	if err != nil || !slices.ContainsFunc(at, func(c fleetrepo.Cluster) bool { return c.Paused }) {
 		return refs, err
 	}
-	return slices.DeleteFunc(slices.Clone(refs), func(ref kube.Ref) bool {
-		return ref.Kind == "HelmRelease" && ref.Key == t.release
-	}), nil
+	return slices.DeleteFunc(refs, func(ref kube.Ref) bool { return ref.Kind == "HelmRelease" && ref.Key == t.release }), nil
 }
 
 func namesOf(refs []kube.Ref) []string {

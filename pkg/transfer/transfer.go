@@ -93,7 +93,10 @@ type transfer struct {
 	release  kube.Key
 	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third management cluster
 	warned   map[string]bool   // the warnings that are printed already
-	began    time.Time
+	// suspendedThere are the objects that the target's Flux would apply suspended, by their kind without its version; nil if it was not
+	// rehearsed.
+	suspendedThere map[kube.Ref]bool
+	began          time.Time
 }
 
 // side is one of the two management clusters.

@@ -1,0 +1,116 @@
+package handover
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/capi"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+)
+
+const (
+	// lookTime bounds a look at the records of all workload clusters, and lookEach the part of it that one of them gets.
+	// Who only looks does not wait for long: this machine may reach none of hundreds of clusters.
+	lookTime   = 4 * time.Second
+	lookEach   = 1500 * time.Millisecond
+	lookAtOnce = 100
+	// mostOfLook bounds the size, in bytes, of each answer of each of the lookAtOnce API servers. Nothing in a
+	// ConfigMap is larger.
+	mostOfLook = 2 << 20
+)
+
+// OwnRecord is what a workload cluster itself says of its owner. Every administrator of the cluster can write it, and any
+// text may be in it.
+type OwnRecord struct {
+	capi.Owner
+	// Damaged: the record names no owner, and fleetctl did not write it so.
+	Damaged bool
+}
+
+// Contradicts tells whether the record names another management cluster of the fleet than the one that has a Cluster with
+// the owner here, and whose kube-system has this UID. An older record does not: whoever has the Cluster now perhaps could
+// not reach it when it took over. Two restores of one snapshot count the same number of hand-overs.
+func (o OwnRecord) Contradicts(here capi.Owner, uid, fleet string) bool {
+	return !o.Damaged && fleet != "" && o.Fleet == fleet && o.ManagementCluster != "" && outdates(o.Owner, here, uid)
+}
+
+// outdates tells whether the record of a workload cluster names another management cluster than the one with this UID, and
+// is later than the owner that this one has on its Cluster. If both count the same number of hand-overs, and the Cluster
+// names this one, there were two last hand-overs.
+func outdates(record, here capi.Owner, uid string) bool {
+	return record.IsAnother(uid) && (record.Epoch > here.Epoch || record.Epoch == here.Epoch && here.UID == uid)
+}
+
+// OwnRecords are the answers of the workload clusters that were asked for the record of their owner.
+type OwnRecords struct {
+	// Records of those that answered and have one, by NAMESPACE/NAME.
+	Records map[string]OwnRecord
+	// Answered, Silent and Unasked count the clusters: those that answered, those that did not answer this machine, and
+	// those for which there was no time, or no kubeconfig.
+	Answered, Silent, Unasked int
+}
+
+// AskForRecords asks workload clusters who manages them, side by side. It takes a few seconds at most, so it may not ask
+// all of them: it begins with those of first, and asks the rest in random order, so that each gets its turn some time.
+func AskForRecords(ctx context.Context, manager *capi.Manager, first, rest []kube.Key) OwnRecords {
+	return askForRecords(ctx, manager.WorkloadKubeconfig, first, rest)
+}
+
+func askForRecords(
+	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), first, rest []kube.Key,
+) OwnRecords {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	all := append([]kube.Key{}, first...)
+	for _, i := range rand.Perm(len(rest)) {
+		all = append(all, rest[i])
+	}
+	out := OwnRecords{Records: map[string]OwnRecord{}}
+	var mu sync.Mutex
+	_ = kube.Each(lookAtOnce, all, func(cluster kube.Key) error {
+		record, asked, err := askForRecord(ctx, kubeconfigOf, cluster)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			out.Answered++
+			if record != nil {
+				out.Records[cluster.String()] = *record
+			}
+		case asked && ctx.Err() == nil:
+			out.Silent++
+		default: // also if the time was over before it had its share
+			out.Unasked++
+		}
+		return nil
+	})
+	return out
+}
+
+// askForRecord asks one workload cluster. The record is nil if there is none. asked tells whether a request was sent.
+func askForRecord(
+	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), cluster kube.Key,
+) (record *OwnRecord, asked bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	kubeconfig, err := kubeconfigOf(ctx, cluster)
+	if err != nil {
+		return nil, false, err
+	}
+	workload, err := kube.New(kubeconfig, kube.Options{Timeout: lookEach, MostBytes: mostOfLook})
+	if err != nil {
+		return nil, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookEach)
+	defer cancel()
+	object, err := workload.ConfigMap(ctx, OwnerKey)
+	if err != nil || object == nil {
+		return nil, true, err
+	}
+	owner, err := ownerOf(object)
+	return &OwnRecord{Owner: owner, Damaged: errors.Is(err, errDamaged)}, true, nil
+}
