@@ -117,7 +117,7 @@ func (r *run) askOwners(ctx context.Context, clusters []string) (seen map[string
 		defer mu.Unlock()
 		seen[full] = content
 		switch ours := owner.UID == r.source.party.UID || owner.UID == r.target.party.UID; {
-		case err != nil || ours || owner.Epoch <= here[full].Owner.Epoch:
+		case err != nil || ours || precedes(owner, here[full].Owner, r.source.party.UID):
 		case owner.ManagementCluster == "": // somebody has detached it, and brought it back here
 		case here[full].Paused:
 			others = append(others, full)

@@ -78,12 +78,16 @@ func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key) error {
 		return ctx.Err()
 	}
 	owner, err := readOwner(asked, kubeconfig)
+	mine := capi.OwnerIn(object.GetAnnotations())
 	wrong := "if the record is wrong, delete the ConfigMap " + OwnerKey.String() + " of that cluster"
 	switch {
 	case errors.Is(err, errDamaged):
 		return diag.Errorf("find out whether another management cluster manages it; "+wrong, "cluster %s: %w", cluster, errDamaged)
-	case err != nil || owner.UID == uid || owner.Epoch <= capi.OwnerIn(object.GetAnnotations()).Epoch:
+	case err != nil || owner.UID == uid || precedes(owner, mine, uid):
 		return ctx.Err()
+	case owner.Epoch == mine.Epoch: // two restores of one snapshot
+		return diag.Errorf("find out which of the two is to manage it, and run `fleetctl cluster detach` at the other one; "+wrong,
+			"cluster %s %s, as its own record says, and %s acts on it, too", cluster, heldBy(owner, nil, owner.Fleet), at.Name)
 	}
 	says := "was detached"
 	if owner.ManagementCluster != "" {

@@ -181,6 +181,14 @@ func TestOwnerRecordOfAnothersCluster(t *testing.T) {
 	restored(capi.Owner{Fleet: "f", ManagementCluster: "first", UID: here.party.UID, Epoch: theirs.Epoch})
 	r.recordDetached(ctx)
 	is("one of two restores is detached", theirs)
+	refused("one of two restores", "cluster shop/shop is managed by second")
+	r.target = &side{party: Party{Name: "third", UID: "u3"}}
+	pause(false)
+	if _, _, err = r.askOwners(ctx, []string{"shop/shop"}); err == nil || !strings.Contains(err.Error(), "shop/shop is managed by second") {
+		t.Errorf("a pivot of one of two restores: %v", err)
+	}
+	pause(true)
+	r.target = nil
 	restored(capi.Owner{Epoch: 1})
 
 	own := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 1} // of before the copy's last hand-over

@@ -41,7 +41,13 @@ func (o OwnRecord) Contradicts(here capi.Owner, uid, fleet string) bool {
 // is later than the owner that this one has on its Cluster. If both count the same number of hand-overs, and the Cluster
 // names this one, there were two last hand-overs.
 func outdates(record, here capi.Owner, uid string) bool {
-	return record.IsAnother(uid) && (record.Epoch > here.Epoch || record.Epoch == here.Epoch && here.UID == uid)
+	return record.IsAnother(uid) && !precedes(record, here, uid)
+}
+
+// precedes tells whether the record of a workload cluster is no later than the owner that the management cluster with this
+// UID has on its Cluster.
+func precedes(record, here capi.Owner, uid string) bool {
+	return record.Epoch < here.Epoch || record.Epoch == here.Epoch && (here.UID != uid || !record.IsAnother(uid))
 }
 
 // OwnRecords are the answers of the workload clusters that were asked for the record of their owner.
