@@ -264,7 +264,13 @@ func buildFinding(r *repo, dir string, names []string, err error) diag.Finding {
 	if len(text) > mostTold { // kustomize repeats the whole text of a patch before it says what is wrong with it
 		text = plain.Clip(text, mostTold/2) + strings.ToValidUTF8(text[len(text)-mostTold/2:], "")
 	}
-	return diag.Finding{Severity: diag.SeverityError, Rule: RuleKustomize, File: file, Summary: "kustomize cannot build this: " + text}
+	line := 0
+	if src, readErr := r.read(file); readErr == nil && len(names) != 1 { // a folder has no text
+		line = buildLine(src, err.Error())
+	}
+	return diag.Finding{
+		Severity: diag.SeverityError, Rule: RuleKustomize, File: file, Line: line, Summary: "kustomize cannot build this: " + text,
+	}
 }
 
 // relative returns the path of name relative to dir. Both are clean paths in the repo.

@@ -36,6 +36,14 @@ func plantsRefused() (out []plant) {
 			"172.16.0.0/24", "controlPlaneCidrBlock:"},
 		{"names that nothing can have", "VSphereMachineTemplate", "namingStrategy:\n  template: '{{ .machine.name }}_vm'", "template: '{{"},
 		{"sockets that are not full", "VSphereMachineTemplate", "numCPUs: 6\nnumCoresPerSocket: 4", "numCoresPerSocket: 4"},
+		{
+			"ports in the wrong order", "AWSCluster", "network:\n  cni:\n    cniIngressRules:\n    - description: a\n      protocol: tcp\n" +
+				"      fromPort: 180\n      toPort: 179", "fromPort: 180",
+		},
+		{
+			"an address of a network card that is none", "VSphereMachineTemplate", "network:\n  devices:\n  - networkName: a\n    macAddr: none",
+			"macAddr:",
+		},
 		{"memory that is no multiple of 4", "VSphereMachineTemplate", "memoryMiB: 8190", "memoryMiB: 8190"},
 	} {
 		version, indent, above := "v1beta2", "  ", "spec:\n"

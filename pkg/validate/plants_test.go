@@ -2,7 +2,6 @@ package validate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -19,8 +18,6 @@ type plant struct {
 	// more is done to the files besides.
 	more func(files map[string]string)
 }
-
-func plants() []plant { return slices.Concat(plantsInFiles(), plantsInObjects(), plantsRefused()) }
 
 // plantsInFiles are errors that keep a folder from being built or applied, and those of references.
 func plantsInFiles() []plant {

@@ -137,7 +137,7 @@ func TestRefusedTagsOfAWS(t *testing.T) {
 		{"AWSFargateProfile", "additionalTags: " + tags(50), "the 1 that the provider adds"},
 		{"AWSManagedControlPlane", "additionalTags: " + tags(45), ""},
 		{"AWSManagedControlPlane", "additionalTags: " + tags(46), "the 5 that the provider adds"},
-		{"AWSManagedControlPlane", "{additionalTags: " + tags(46) + ", network: {vpc: {id: a}, subnets: [{id: a}, {id: b}]}}", ""},
+		{"AWSManagedControlPlane", "{additionalTags: " + tags(46) + ", network: {vpc: {id: vpc-a}, subnets: [{id: a}, {id: b}]}}", ""},
 	} {
 		got := refusedOf(t, tc.kind, tc.spec)
 		switch {

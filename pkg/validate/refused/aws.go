@@ -108,6 +108,7 @@ func awsMachine(p part) {
 	awsTags(p, awsMachineTags)
 	p.in("dynamicHostAllocation").tagCount(inAWS, "tags", nil, p.in("dynamicHostAllocation").in("tags"), p.in("additionalTags"))
 	awsInstanceType(p)
+	awsMachineIDs(p)
 	awsSSHKey(p)
 	awsIAM(p, "iamInstanceProfile", "an instance profile", awsLongestProfile)
 	awsVolumes(p)

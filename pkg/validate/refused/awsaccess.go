@@ -13,6 +13,7 @@ var awsPrincipal = regexp.MustCompile(`^arn:aws[a-z-]*:iam::[0-9]{12}:(.+)$`)
 
 // awsBucket judges the bucket with the bootstrap data of machines that have Ignition.
 func awsBucket(p part) {
+	p.duration("presignedURLDuration")
 	name, known := p.known("name")
 	switch _, err := netip.ParseAddr(name); {
 	case !p.has("name"):

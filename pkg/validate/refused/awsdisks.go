@@ -23,6 +23,9 @@ var awsDisks = map[string]awsLimits{
 func awsDisk(p part, isRoot bool) {
 	kind, known := p.known("type")
 	limits, listed := awsDisks[kind]
+	if known && !listed && !awsDiskType.MatchString(kind) {
+		p.refuse("type", fmt.Sprintf("%.40q is no type of a disk in AWS", kind), "write gp3, or another one that EBS has")
+	}
 	if !known || !listed {
 		return
 	}

@@ -97,6 +97,7 @@ func (p part) isEdge() bool {
 
 // awsVPC judges the address ranges of a VPC. It returns the secondary ones.
 func awsVPC(vpc part) (ranges []netip.Prefix) {
+	vpc.awsID("id", "vpc")
 	primary, _ := vpc.known("cidrBlock")
 	pool := vpc.in("ipamPool")
 	if vpc.given("ipamPool") {
@@ -195,6 +196,7 @@ func awsIngress(p part, field string) {
 	for _, rule := range p.each(field) {
 		blocks := rule.given("cidrBlocks") || rule.given("ipv6CidrBlocks")
 		groups := rule.given("sourceSecurityGroupIds") || rule.given("sourceSecurityGroupRoles")
+		rule.portRange("fromPort", "toPort")
 		awsSources(rule, "cidrBlocks")
 		awsSources(rule, "ipv6CidrBlocks")
 		switch {

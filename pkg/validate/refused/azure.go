@@ -108,6 +108,7 @@ func azureRules(group part) {
 	taken := map[string]bool{}
 	for _, rule := range group.each("securityRules") {
 		rule.together("source", "sources")
+		azureTraffic(rule)
 		if priority, ok := rule.number("priority"); ok && (priority < least || priority > most) {
 			rule.refuse("priority", fmt.Sprintf("%.0f is not between %d and %d", priority, least, most), "give one that Azure takes")
 		} else if key := fmt.Sprint(rule.word("direction"), priority); ok {

@@ -31,9 +31,12 @@ var core = map[string]func(part){
 func cluster(p part) {
 	spec := p.in("spec")
 	spec.networkNames("clusterNetwork", "serviceDomain")
+	endpoint(spec)
 	network := spec.in("clusterNetwork")
 	switch spec.in("controlPlaneRef").word("kind") {
 	case "KubeadmControlPlane":
+		oneOfEachFamily(network.in("services"))
+		oneOfEachFamily(network.in("pods"))
 		kubeadmNetworks(network.in("services"), network.in("pods"))
 	case "AWSManagedControlPlane":
 		eksServices(network.in("services"))
@@ -87,12 +90,16 @@ func machineSet(p part) {
 	spec := p.in("spec")
 	selects(spec)
 	spec.in("template").in("spec").bootstraps()
+	spec.in("template").in("spec").machineForms()
+	ofOneCluster(p)
 }
 
 func machinePool(p part) {
 	scaled(p)
 	machine := p.in("spec").in("template").in("spec")
 	machine.bootstraps()
+	machine.machineForms()
+	ofOneCluster(p)
 	if machine.has("taints") {
 		machine.refuse("taints", "a MachinePool cannot have it", "name the taints in the bootstrap configuration")
 	}
@@ -178,11 +185,13 @@ func healthCheck(p part) {
 	for _, list := range []string{"unhealthyConditions", "unhealthyNodeConditions"} {
 		for _, condition := range append(spec.each(list), spec.in("checks").each(list)...) {
 			condition.oneOf("status", "True", "False", "Unknown")
+			condition.duration("timeout")
 		}
 	}
 	spec.share("maxUnhealthy")
 	spec.in("remediation").in("triggerIf").share("unhealthyLessThanOrEqualTo")
 	const tooShort, hint = "a node that is given less than 30 seconds to start never does", "write at least 30 seconds"
+	spec.duration("nodeStartupTimeout")
 	if text, ok := spec.known("nodeStartupTimeout"); ok {
 		if d, err := time.ParseDuration(text); err == nil && d != 0 && d < 30*time.Second {
 			spec.refuse("nodeStartupTimeout", tooShort, hint)

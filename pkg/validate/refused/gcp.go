@@ -17,6 +17,7 @@ var gcpSeries = map[string][]string{
 func gcpMachine(p part) {
 	gcpType(p, "instanceType")
 	gcpDisk(p)
+	gcpSource(p)
 	confidential := p.word("confidentialCompute")
 	if confidential != "" && confidential != "Disabled" {
 		if maintenance := p.word("onHostMaintenance"); maintenance == "" || maintenance == "Migrate" {
@@ -69,6 +70,7 @@ func gcpCluster(p part) {
 	for _, subnet := range p.in("network").each("subnets") {
 		gcpRegion(subnet, "region")
 	}
+	p.listedOnce("failureDomains")
 	zones, _ := p.fields["failureDomains"].([]any)
 	region, given := p.known("region")
 	given = given && gcpRegionForm.MatchString(region) // otherwise the region itself is wrong

@@ -57,6 +57,9 @@ func grants(rule part) {
 			return
 		}
 	}
+	if rule.misnamed(groups, resources) {
+		return
+	}
 	for i, resource := range resources {
 		name, _, _ := strings.Cut(resource, "/")
 		if strings.ToLower(name) != name {
@@ -73,6 +76,10 @@ func grants(rule part) {
 		return // other kinds may have verbs of their own
 	}
 	for i, verb := range rule.texts("verbs") {
+		if others := meantVerbs[verb]; others != "" {
+			rule.refuse(fmt.Sprintf("verbs[%d]", i), fmt.Sprintf("no kind of Kubernetes has the verb %.40q", verb), "write "+others)
+			return
+		}
 		if nearest := diag.Nearest(verb, verbs); nearest != "" && !slices.Contains(verbs, verb) {
 			rule.refuse(fmt.Sprintf("verbs[%d]", i), fmt.Sprintf("no kind of Kubernetes has the verb %.40q", verb), "did you mean "+nearest+"?")
 			return

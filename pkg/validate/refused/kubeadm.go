@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -18,6 +19,7 @@ func kubeadmConfig(spec part) {
 		}
 	}
 	spec.networkNames("clusterConfiguration", "networking", "dnsDomain")
+	kubeadmForms(spec)
 	var paths []string
 	for _, file := range spec.each("files") {
 		nodeFile(file, &paths)
@@ -114,6 +116,13 @@ func nodeFile(file part, paths *[]string) {
 			file.refuse("path", fmt.Sprintf("there is a file %.120s already", path), "give each file a path of its own, or take one away")
 		}
 		*paths = append(*paths, path)
+		file.absolute("path")
+		if strings.HasSuffix(path, "/") {
+			file.refuse("path", fmt.Sprintf("%.120q is a folder", path), "add the name of the file")
+		}
+	}
+	if owner, ok := file.known("owner"); ok && strings.ContainsAny(owner, " \t") && !isFilledIn(owner) {
+		file.refuse("owner", fmt.Sprintf("%.60q is no owner of a file", owner), "write user and group with a colon between, as in root:root")
 	}
 	if file.word("content") != "" {
 		file.together("content", "contentFrom")

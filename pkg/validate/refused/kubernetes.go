@@ -37,6 +37,7 @@ var builtIn = map[string]func(part){
 
 	"source.toolkit.fluxcd.io/GitRepository":  gitRepository,
 	"source.toolkit.fluxcd.io/HelmRepository": helmRepository,
+	"source.toolkit.fluxcd.io/OCIRepository":  ociRepository,
 	"helm.toolkit.fluxcd.io/HelmRelease":      helmRelease,
 	"image.toolkit.fluxcd.io/ImagePolicy":     imagePolicy,
 	"image.toolkit.fluxcd.io/ImageRepository": imageRepository,
@@ -114,6 +115,7 @@ func cronJob(p part) {
 			spec.refuse("schedule", wrong, `write minute, hour, day, month and day of the week, as in "0 3 * * 1-5", or a word such as @daily`)
 		}
 	}
+	spec.timeZone("timeZone")
 	job(spec.in("jobTemplate").in("spec"))
 }
 
@@ -134,6 +136,9 @@ func (p part) oneOf(field string, all ...string) {
 }
 
 func ingress(p part) {
+	for _, tls := range p.in("spec").each("tls") {
+		tls.hosts("hosts")
+	}
 	for _, rule := range p.in("spec").each("rules") {
 		for _, path := range rule.in("http").each("paths") {
 			ingressPath(path)

@@ -72,6 +72,7 @@ func claim(p part) {
 		spec.refuse("", "a claim needs accessModes", "write accessModes: [ReadWriteOnce]")
 	}
 	spec.in("resources").in("requests").bytes("storage")
+	spec.in("resources").in("requests").positive("storage")
 	if !spec.in("resources").in("requests").given("storage") {
 		spec.refuse("", "a claim needs a size", "write it under resources.requests.storage, as in 10Gi")
 	}

@@ -21,6 +21,7 @@ func openstackMachine(p part) {
 	openstackTags(p)
 	openstackDisks(p)
 	for _, port := range p.each("ports") {
+		port.oneOf("vnicType", vnicTypes...)
 		openstackPort(port)
 	}
 }

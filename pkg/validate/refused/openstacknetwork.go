@@ -166,6 +166,7 @@ func openstackRemote(p part, hasBastion bool) {
 // openstackPorts judges the ports of a rule. The provider leaves out a 0.
 func openstackPorts(p part) {
 	const from, to = "portRangeMin", "portRangeMax"
+	openstackProtocol(p)
 	protocol, isKnown := p.known("protocol")
 	least, _ := p.number(from)
 	most, _ := p.number(to)

@@ -39,9 +39,7 @@ func (p part) once(what string, seen *[]string, after int) {
 }
 
 func container(c part, volumes []string) {
-	if image, ok := c.known("image"); ok && strings.ContainsAny(image, " \t\n") {
-		c.refuse("image", fmt.Sprintf("%.80q is no image: it has a space", image), "remove the space")
-	}
+	c.image("image")
 	for _, list := range []string{"volumeMounts", "volumeDevices"} {
 		var paths []string
 		for _, mount := range c.each(list) {
@@ -53,16 +51,8 @@ func container(c part, volumes []string) {
 	}
 	probes(c)
 	resources(c.in("resources"))
-	for _, variable := range c.each("env") {
-		if variable.has("value") {
-			variable.together("valueFrom", "value")
-		}
-		fieldVariable(variable)
-	}
-	var ports []string
-	for _, port := range c.each("ports") {
-		port.once("port", &ports, 0)
-	}
+	variables(c)
+	containerPorts(c)
 }
 
 // sources are the fields with the source of a volume.

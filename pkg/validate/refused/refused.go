@@ -88,6 +88,9 @@ func Judge(o *render.Object, content map[string]any, report func(field, summary,
 			return
 		}
 	}
+	if group == "infrastructure.cluster.x-k8s.io" && strings.HasSuffix(o.Kind, "Cluster") {
+		endpoint(whole.in("spec"))
+	}
 	judge := refusals[o.Kind]
 	if judge == nil || !strings.HasSuffix(group, ".cluster.x-k8s.io") || strings.HasPrefix(group, "vmware.") {
 		return

@@ -78,6 +78,8 @@ func ingressPath(p part) {
 
 // policyPort judges a port of a NetworkPolicy.
 func policyPort(p part) {
+	p.portNumber("port")
+	p.portNumber("endPort")
 	last, ok := p.number("endPort")
 	if !ok {
 		return

@@ -28,9 +28,14 @@ func helmRelease(p part) {
 func imageRepository(p part) {
 	spec := p.in("spec")
 	image, ok := spec.known("image")
-	if scheme, rest, has := strings.Cut(image, "://"); ok && has {
-		spec.refuse("image", fmt.Sprintf("%.20s:// is no part of an image's name", scheme), "write "+rest)
+	if !ok {
+		return
 	}
+	if scheme, rest, has := strings.Cut(image, "://"); has {
+		spec.refuse("image", fmt.Sprintf("%.20s:// is no part of an image's name", scheme), "write "+rest)
+		return
+	}
+	spec.repository("image", image)
 }
 
 // imagePolicy reports a filter that is no regular expression.

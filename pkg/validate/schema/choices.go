@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"reflect"
 	"sync"
 
@@ -34,7 +35,7 @@ var choices = sync.OnceValue(func() map[fieldOf][]string {
 	quotaScopes := []string{
 		"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity", "VolumeAttributesClass",
 	}
-	return map[fieldOf][]string{
+	all := map[fieldOf][]string{
 		in[corev1.ServiceSpec]("type"):                            {"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"},
 		in[corev1.ServiceSpec]("sessionAffinity"):                 {"None", "ClientIP"},
 		in[corev1.ServiceSpec]("externalTrafficPolicy"):           {"Cluster", "Local"},
@@ -133,4 +134,6 @@ var choices = sync.OnceValue(func() map[fieldOf][]string {
 			"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact",
 		},
 	}
+	maps.Copy(all, fluxChoices())
+	return all
 })
