@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
@@ -57,6 +58,10 @@ spec: {ingress: [{ports: [{port: 8080}]}]}
 	"claim": `apiVersion: v1
 kind: PersistentVolumeClaim
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}
+`,
+	"cron": `apiVersion: batch/v1
+kind: CronJob
+spec: {schedule: "0 3 * * *", timeZone: Europe/Berlin}
 `,
 	"ingress": `apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -142,7 +147,9 @@ func TestRefusedForms(t *testing.T) {
 		{"kubeadm", "audit-log-maxage:", "--audit-log-maxage:", "write audit-log-maxage"},
 		{"kubeadm", "audit-log-maxage:", "audit-log-maxage=30:", "no name of a flag"},
 		{"kubeadm", "hostPath: /etc", "hostPath: etc", "extraVolumes[0].hostPath"},
-		{"kubeadm", "path: /etc/motd", "path: etc/motd", "files[0].path"},
+		{"cron", "Europe/Berlin", "Berlin", "is no time zone"},
+		{"kubeadm", "path: /etc/motd", "path: etc/motd", ""},
+		{"kubeadm", "files: [{path: /etc/motd", "format: ignition\n  files: [{path: etc/motd", "files[0].path"},
 		{"kubeadm", "path: /etc/motd", "path: /etc/", "is a folder"},
 		{"kubeadm", "path: /etc/motd", `path: 'C:\a'`, ""},
 		{"kubeadm", "owner: root:root", "owner: root root", "files[0].owner"},
@@ -221,6 +228,18 @@ func TestRefusedForms(t *testing.T) {
 		if found := refusedWords(t, manifest); found != "" {
 			t.Errorf("%s is refused: %s", name, found)
 		}
+	}
+}
+
+// Cluster API accepts workers with the label of another Cluster, and replaces the label.
+func TestLabelOfAnotherClusterIsAWarning(t *testing.T) {
+	content := map[string]any{}
+	if err := yaml.Unmarshal([]byte(strings.Replace(formed["workers"], "cluster-name: a", "cluster-name: b", 1)), &content); err != nil {
+		t.Fatal(err)
+	}
+	o := &object{Object: &render.Object{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "MachineDeployment", Name: "web"}}
+	if found := checkRefused(o, content); len(found) != 1 || found[0].Severity != diag.SeverityWarning {
+		t.Errorf("got %v", found)
 	}
 }
 

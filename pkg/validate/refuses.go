@@ -21,5 +21,10 @@ func checkRefused(o *object, content map[string]any) diag.Findings {
 	refused.Judge(o.Object, content, func(field, summary, hint string) {
 		out = append(out, o.at(field, rule, summary, hint))
 	})
+	refused.JudgeLabels(o.Object, content, func(field, summary, hint string) {
+		f := o.at(field, rule, summary, hint)
+		f.Severity = diag.SeverityWarning
+		out = append(out, f)
+	})
 	return out
 }

@@ -91,7 +91,6 @@ func machineSet(p part) {
 	selects(spec)
 	spec.in("template").in("spec").bootstraps()
 	spec.in("template").in("spec").machineForms()
-	ofOneCluster(p)
 }
 
 func machinePool(p part) {
@@ -99,7 +98,6 @@ func machinePool(p part) {
 	machine := p.in("spec").in("template").in("spec")
 	machine.bootstraps()
 	machine.machineForms()
-	ofOneCluster(p)
 	if machine.has("taints") {
 		machine.refuse("taints", "a MachinePool cannot have it", "name the taints in the bootstrap configuration")
 	}

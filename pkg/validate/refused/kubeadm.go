@@ -56,6 +56,7 @@ func ignition(spec part) {
 		if encoding := file.word("encoding"); encoding == "gzip" || encoding == "gzip+base64" {
 			file.refuse("encoding", cannot, "write base64, or no encoding")
 		}
+		file.absolute("path") // cloud-init writes others below /
 	}
 	for _, user := range spec.each("users") {
 		if user.has("inactive") {
@@ -116,7 +117,6 @@ func nodeFile(file part, paths *[]string) {
 			file.refuse("path", fmt.Sprintf("there is a file %.120s already", path), "give each file a path of its own, or take one away")
 		}
 		*paths = append(*paths, path)
-		file.absolute("path")
 		if strings.HasSuffix(path, "/") {
 			file.refuse("path", fmt.Sprintf("%.120q is a folder", path), "add the name of the file")
 		}

@@ -3,6 +3,8 @@ package refused
 import (
 	"fmt"
 	"strings"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 // machineForms judges the lengths of time of a machine.
@@ -15,17 +17,23 @@ func (p part) machineForms() {
 // clusterLabel is the label with the name of the Cluster that an object belongs to.
 const clusterLabel = "cluster.x-k8s.io/cluster-name"
 
-// ofOneCluster reports a label that names another Cluster than the field of the same object. Cluster API's webhooks replace the label.
-func ofOneCluster(p part) {
+// JudgeLabels reports a label of workers that names another Cluster than the field of the same object. Cluster API replaces the label, so
+// the object is accepted, but is not what its author meant.
+func JudgeLabels(o *render.Object, content map[string]any, report func(field, summary, hint string)) {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	if group != "cluster.x-k8s.io" {
+		return
+	}
+	p := part{o, content, "", report}
 	spec := p.in("spec")
 	cluster, ok := spec.known("clusterName")
-	if !ok {
+	if !ok || isFilledIn(cluster) {
 		return
 	}
 	for _, labels := range []part{
 		p.in("metadata").in("labels"), spec.in("selector").in("matchLabels"), spec.in("template").in("metadata").in("labels"),
 	} {
-		if text, given := labels.known(clusterLabel); given && text != cluster && !strings.Contains(cluster, "${") {
+		if text, given := labels.known(clusterLabel); given && text != cluster {
 			labels.refuse("["+clusterLabel+"]", fmt.Sprintf("%.60q is another cluster than clusterName, which is %.60s", text, cluster),
 				"write "+cluster+", or take the label away: Cluster API sets it")
 			return
