@@ -70,7 +70,8 @@ func TestSchemasAcceptWhatWorks(t *testing.T) {
 			t.Errorf("seed %d: %s: %s [%s] (%s)\n%s", *seed, f.Severity, f, f.Rule, f.Hint, values)
 		}
 	}
-	t.Logf("seed %d: %d clusters, %d of them with values that do not fit each other, %d objects", *seed, len(all), len(misfits), result.Objects)
+	t.Logf("seed %d: %d clusters, %d of them with values that do not fit each other, %d objects", *seed, len(all), len(misfits),
+		result.Objects)
 	if len(misfits) > len(all)/2 {
 		t.Errorf("seed %d: too few charts are rendered", *seed)
 	}

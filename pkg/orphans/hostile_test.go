@@ -34,7 +34,8 @@ func TestDeletionRefusesBrieflyAndOnOneLine(t *testing.T) {
 			spoil(a, i)
 		}
 		_, err := find(t, a).Deletion("shop", nil)
-		if err == nil || len(err.Error()) > 4<<10 || strings.ContainsAny(err.Error(), "\n\x1b") || !strings.Contains(err.Error(), "and 4,990 more") {
+		if err == nil || len(err.Error()) > 4<<10 || strings.ContainsAny(err.Error(), "\n\x1b") ||
+			!strings.Contains(err.Error(), "and 4,990 more") {
 			t.Errorf("%s: %.300q", what, err)
 		}
 	}

@@ -214,7 +214,7 @@ func (r *Report) add(o Options, account cloud.Account, found cloud.Found) {
 // MostNamed is how many users of a resource or a network a text for people names. Any user of an account can make thousands.
 const MostNamed = 10
 
-// usedBy returns the resources of others that need the networks of the cluster. Whoever made them chose their names, so each is on one line.
+// usedBy returns the resources of others that need the networks of the cluster. Others chose their names, so each is on one line.
 func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
 	users, networks := []string{}, map[string]bool{}
 	for _, r := range c.Resources {

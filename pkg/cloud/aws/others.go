@@ -17,8 +17,8 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// tagKey matches the keys that the tagging API takes. EC2 takes others, too, and no other service has a resource with such a tag: so any user
-// of the account could give an instance a tag that this API does not search for, and the region would never be searched to its end.
+// tagKey matches the keys that the tagging API takes. EC2 takes others, too, and no other service has a resource with such a tag: so any
+// user of the account could give an instance a tag that this API does not search for, and the region would never be searched to its end.
 var tagKey = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]{1,128}$`)
 
 // others lists the resources of other services with the tag of the fleet or of one of the clusters. The tagging API can only search for
