@@ -32,6 +32,8 @@ type schema struct {
 	PropertyNames        *schema            `json:"propertyNames"`
 	AdditionalProperties json.RawMessage    `json:"additionalProperties"`
 	Items                *schema            `json:"items"`
+	UniqueItems          bool               `json:"uniqueItems"`
+	AnyOf                []*schema          `json:"anyOf"`
 }
 
 // free returns the schema of values with free keys, such as labels; nil if the schema allows no free keys.

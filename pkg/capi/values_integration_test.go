@@ -67,6 +67,7 @@ type valuesBed struct {
 	client    *kube.Client
 	root      string
 	providers []releases.Provider
+	origins   map[string]credentials.Origin
 }
 
 func newValuesBed(t *testing.T) *valuesBed {
@@ -91,7 +92,7 @@ func (b *valuesBed) install(variables map[string]string) (*InstallResult, error)
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 	defer cancel()
 	source := newSource(b.T, releases.SourceOptions{Repository: b.root, Variables: variables})
-	return b.manage.Install(ctx, source, InstallOptions{Providers: b.providers})
+	return b.manage.Install(ctx, source, InstallOptions{Providers: b.providers, Origins: b.origins})
 }
 
 // renewed installs, and expects that exactly these variables changed and exactly these Deployments were restarted.
@@ -225,6 +226,62 @@ func TestChangedVariablesWithoutRecord(t *testing.T) {
 	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), []string{"TEST_PASSWORD"}, []string{reader.String()})
 	forget()
 	b.renewed(b.variables("TEST_PASSWORD", "battery-staple", "TEST_FEATURE", "true"), []string{"TEST_FEATURE"}, []string{reader.String()})
+}
+
+// The same value from another source is recorded with its source and its end, and restarts nothing.
+func TestSameValueFromAnotherSource(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	since, end := b.held().Variables["TEST_PASSWORD"].Since, time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	for _, origin := range []credentials.Origin{
+		{Source: "environment variable TEST_PASSWORD"},
+		{Source: "file password"},
+		{Source: "standard input"},
+		{Source: "command pass", Until: &end},
+		{Source: "Vault secret/aws", Until: &end, Lease: "secret/aws/1", Renewable: true, Duration: time.Hour},
+		{Source: "fleet.yaml"},
+	} {
+		b.origins = map[string]credentials.Origin{"TEST_PASSWORD": origin}
+		b.renewed(b.variables(), nil, nil)
+		if v := b.held().Variables["TEST_PASSWORD"]; !reflect.DeepEqual(v.Origin, origin) || !v.Since.Equal(since) {
+			t.Errorf("from %s: kept %+v, want since %s", origin.Source, v, since)
+		}
+	}
+}
+
+// If a run is killed after it has written the Secret, and the next run has the former value again, the Secret gets it back, and the reader,
+// which may have started meanwhile, is restarted. If it is killed between two restarts, the next run makes both.
+func TestValueGoesBackAfterKill(t *testing.T) {
+	b := newValuesBed(t)
+	if _, err := b.install(b.variables()); err != nil {
+		t.Fatal(err)
+	}
+	kill := func(restart ...kube.Key) {
+		source := newSource(t, releases.SourceOptions{Repository: b.root, Variables: b.variables("TEST_PASSWORD", "battery-staple")})
+		todo, err := b.manage.plan(t.Context(), source, b.providers)
+		if err != nil || len(todo.renewals) != 1 {
+			t.Fatalf("%+v, %v", todo, err)
+		}
+		todo.renewals[0].restart = append(todo.renewals[0].restart, restart...)
+		if err := b.manage.announce(t.Context(), todo.renewals); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.client.Apply(t.Context(), todo.renewals[0].objects, kube.ApplyOptions{ForceConflicts: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kill()
+	b.renewed(b.variables(), []string{"TEST_PASSWORD"}, []string{reader.String()})
+	if got := string(b.secret(kube.Key{Namespace: reader.Namespace, Name: "login"}).Data["login"]); strings.Contains(got, "battery-staple") {
+		t.Errorf("the Secret has %s", got)
+	}
+	b.renewed(b.variables(), nil, nil)
+	kill(other)
+	both := []string{other.String(), reader.String()}
+	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), []string{"TEST_PASSWORD"}, both)
+	b.renewed(b.variables("TEST_PASSWORD", "battery-staple"), nil, nil)
 }
 
 // If a run is killed after it has written the Secret and before it has restarted the reader, the next run restarts the reader.

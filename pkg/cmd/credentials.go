@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,13 +53,11 @@ func (o *credentialsOptions) complete(*factory, ...string) error {
 }
 
 func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) error {
-	targets, err := f.allTargets()
+	found, err := f.allFound()
 	if err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	report := management.Credentials(bounded, targets, o.within, time.Now())
+	report := credentialsOf(ctx, found, o)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -74,22 +73,50 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 	return nil
 }
 
-// allTargets are the management clusters of the fleet repo, or the one that --management, --kubeconfig or --context names. Without a fleet
+// credentialsOf asks the management clusters that this machine knows how to reach. The others are in the report, with the reason.
+func credentialsOf(ctx context.Context, found []foundTarget, o *credentialsOptions) *management.CredentialsReport {
+	var targets []*management.Target
+	for _, t := range found {
+		if t.err == nil {
+			targets = append(targets, t.target)
+		}
+	}
+	report := management.Credentials(ctx, targets, o.within, o.timeout, time.Now())
+	for i, t := range found {
+		if t.err != nil {
+			report.Clusters = slices.Insert(report.Clusters, i, management.ClusterCredentials{
+				Name: t.name, Error: t.err.Error(), Hint: diag.Hint(t.err), Credentials: []management.Credential{},
+			})
+		}
+	}
+	return report
+}
+
+// allFound are the management clusters of the fleet repo, or the one that --management, --kubeconfig or --context names. Without a fleet
 // repo it is the one that this machine remembers.
-func (f *factory) allTargets() ([]*management.Target, error) {
+func (f *factory) allFound() ([]foundTarget, error) {
 	repo, err := f.fleetRepo()
 	if f.flags.nameOne() || errors.Is(err, fs.ErrNotExist) {
 		target, err := f.declaredTarget()
 		if err != nil {
 			return nil, err
 		}
-		return []*management.Target{target}, nil
+		return []foundTarget{{name: target.Name, target: target}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*management.Target, 0, len(repo.Fleet.Spec.ManagementClusters))
-	for _, t := range f.targetsOf(repo) {
+	return f.targetsOf(repo), nil
+}
+
+// allTargets are allFound, if this machine knows how to reach each of them.
+func (f *factory) allTargets() ([]*management.Target, error) {
+	found, err := f.allFound()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*management.Target, 0, len(found))
+	for _, t := range found {
 		if t.err != nil {
 			return nil, t.err
 		}

@@ -68,11 +68,14 @@ const (
 	Ended    = "ended"
 )
 
-// Credentials asks each target for its credentials. A target that does not answer is in the report, with its error.
-func Credentials(ctx context.Context, targets []*Target, within time.Duration, now time.Time) *CredentialsReport {
+// Credentials asks each target for its credentials, and waits at most timeout for each: those that do not answer take no time of the
+// others. A target that does not answer is in the report, with its error.
+func Credentials(ctx context.Context, targets []*Target, within, timeout time.Duration, now time.Time) *CredentialsReport {
 	report := &CredentialsReport{FormatVersion: "1", Within: within.String(), Clusters: make([]ClusterCredentials, len(targets))}
 	_ = kube.Each(4, indices(targets), func(i int) error { // the errors are in the report
 		c := ClusterCredentials{Name: targets[i].Name, Credentials: []Credential{}}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
 		all, err := targets[i].credentials(ctx, within, now)
 		if err != nil {
 			c.Error, c.Hint = err.Error(), diag.Hint(err)

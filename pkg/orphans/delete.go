@@ -11,6 +11,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Kept is a resource that Delete keeps, and the reason.
@@ -93,7 +94,7 @@ func (r *Report) Deletion(name string, gone []string) (*Deletion, error) {
 		}
 		if len(c.UsedBy) > 0 {
 			return nil, diag.Errorf("remove them from it, or delete by hand what they do not need"+lingering(c.UsedBy),
-				"others use the network of the cluster %s, and would lose it: %s", name, strings.Join(c.UsedBy, ", "))
+				"others use the network of the cluster %s, and would lose it: %s", name, plain.Names(c.UsedBy, MostNamed))
 		}
 		d.add(c)
 	}
@@ -119,7 +120,7 @@ func (d *Deletion) add(c Cluster) {
 		case r.Proof == ProofNone:
 			d.Kept = append(d.Kept, Kept{r, "nothing on it names a fleet: it may be another one's"})
 		case len(r.Users) > 0:
-			d.Kept = append(d.Kept, Kept{r, "others use it, too: " + strings.Join(r.Users, ", ")})
+			d.Kept = append(d.Kept, Kept{r, "others use it, too: " + plain.Line(plain.Names(r.Users, MostNamed))})
 		default:
 			proofs[r.Region+" "+r.ID] = r.Proof
 			proven = append(proven, r.Resource)
@@ -204,7 +205,7 @@ func deleteStage(ctx context.Context, account cloud.Account, stage []cloud.Resou
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				failed = append(failed, fmt.Errorf("delete %s %s in %s: %w", r.Kind, r.ID, r.Region, err))
+				failed = append(failed, fmt.Errorf("delete %s %s in %s: %w", r.Kind, plain.Line(r.ID), r.Region, err))
 				return
 			}
 			gone = append(gone, r)

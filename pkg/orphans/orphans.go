@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Options say whose orphans Find looks for, and where.
@@ -210,14 +211,17 @@ func (r *Report) add(o Options, account cloud.Account, found cloud.Found) {
 	}
 }
 
-// usedBy returns the resources of others that need the networks of the cluster.
+// MostNamed is how many users of a resource or a network a text for people names. Any user of an account can make thousands.
+const MostNamed = 10
+
+// usedBy returns the resources of others that need the networks of the cluster. Others chose their names, so each is on one line.
 func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
 	users, networks := []string{}, map[string]bool{}
 	for _, r := range c.Resources {
 		if r.Carries && r.Proof != ProofNone {
 			networks[r.Region+" "+r.Network] = r.Network != ""
 			for _, user := range r.Users {
-				users = append(users, fmt.Sprintf("cluster %s (%s %s)", user, r.Kind, r.ID))
+				users = append(users, fmt.Sprintf("cluster %s (%s %s)", plain.Line(user), r.Kind, plain.Line(r.ID)))
 			}
 		}
 	}
@@ -225,9 +229,9 @@ func (c *Cluster) usedBy(fleet string, found cloud.Found) []string {
 		switch {
 		case !networks[r.Region+" "+r.Network], r.Cluster == c.Name && (r.Fleet == "" || r.Fleet == fleet):
 		case r.Cluster == "":
-			users = append(users, strings.TrimSuffix(fmt.Sprintf("%s %s (%s)", r.Kind, r.ID, r.Name), " ()"))
+			users = append(users, strings.TrimSuffix(fmt.Sprintf("%s %s (%s)", r.Kind, plain.Line(r.ID), plain.Line(r.Name)), " ()"))
 		default:
-			users = append(users, fmt.Sprintf("cluster %s (%s %s)", r.Cluster, r.Kind, r.ID))
+			users = append(users, fmt.Sprintf("cluster %s (%s %s)", plain.Line(r.Cluster), r.Kind, plain.Line(r.ID)))
 		}
 	}
 	slices.Sort(users)

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/orphans"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/steps"
 )
 
@@ -117,9 +118,9 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 func unknownOrphan(report *orphans.Report, o Options, name string) error {
 	var found []string
 	for _, c := range report.Clusters {
-		found = append(found, c.Name)
+		found = append(found, plain.Line(c.Name)) // a tag has it, and any user of the account sets tags
 	}
-	hint, where := "there is something of: "+strings.Join(slices.Compact(found), ", "), ""
+	hint, where := "there is something of: "+plain.Names(slices.Compact(found), orphans.MostNamed), ""
 	if len(found) == 0 {
 		hint = "`fleetctl orphans` lists what there is"
 	}

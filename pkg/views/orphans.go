@@ -38,7 +38,7 @@ var orphanTable = table[orphan]{
 			if o.Created == nil {
 				return "-"
 			}
-			return duration.HumanDuration(o.now.Sub(*o.Created))
+			return duration.HumanDuration(max(0, o.now.Sub(*o.Created))) // the clock of this machine may be behind the cloud's
 		}},
 		{title: "COST", of: func(o orphan) string { return string(o.Cost) }},
 		{title: "PROOF", of: func(o orphan) string { return string(o.Proof) }},
@@ -187,7 +187,7 @@ func orphansNotes(w io.Writer, report *orphans.Report) {
 			ui.Fprintf(w, "Cluster %s: resources with the proof \"none\" may belong to another fleet: nothing on them names one.\n", c.Name)
 		}
 		if len(c.UsedBy) > 0 {
-			ui.Fprintf(w, "Cluster %s: others use its network: %s\n", c.Name, strings.Join(c.UsedBy, ", "))
+			ui.Fprintf(w, "Cluster %s: others use its network: %s\n", c.Name, plain.Names(c.UsedBy, orphans.MostNamed))
 		}
 		if c.Declared {
 			ui.Fprintf(w, "Cluster %s is still declared in the fleet repo: a new management cluster would make it again.\n", c.Name)

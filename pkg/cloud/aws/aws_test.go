@@ -2,11 +2,13 @@ package aws
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +60,7 @@ func newSimulator(t *testing.T) *simulator {
 		action := form.Get("Action")
 		if target := r.Header.Get("X-Amz-Target"); target != "" { // services with JSON
 			_, action, _ = strings.Cut(target, ".")
+			form = url.Values{"json": {string(body)}}
 			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 		}
 		s.mu.Lock()
@@ -169,5 +172,34 @@ func TestFindTold(t *testing.T) {
 	if found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil); len(found.Problems) != 1 ||
 		strings.Contains(found.Problems[0].Text, "canary") {
 		t.Errorf("%+v", found)
+	}
+}
+
+// A tag that the tagging API does not search for, and that any user of the account can give an instance, does not end the search.
+func TestFindWithOddTags(t *testing.T) {
+	s := newSimulator(t)
+	odd := ""
+	for _, name := range []string{strings.Repeat("x", 100), "a;rm -rf /", "a&#10;b", "ok"} {
+		odd += "<item><instanceId>i-" + fmt.Sprint(len(odd)) + "</instanceId><tagSet><item><key>kubernetes.io/cluster/" + name +
+			"</key><value>owned</value></item></tagSet></item>"
+	}
+	s.says("DescribeInstances", `<DescribeInstancesResponse><reservationSet><item><instancesSet>`+odd+
+		`</instancesSet></item></reservationSet></DescribeInstancesResponse>`)
+	var asked []string
+	s.answers["GetResources"] = func(form url.Values) (int, string) {
+		var in struct{ TagFilters []struct{ Key string } }
+		if err := json.Unmarshal([]byte(form.Get("json")), &in); err != nil || len(in.TagFilters) != 1 {
+			return http.StatusBadRequest, `{"__type": "InvalidParameterException", "message": "that is no request"}`
+		}
+		key := in.TagFilters[0].Key
+		if !regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]{1,128}$`).MatchString(key) {
+			return http.StatusBadRequest, `{"__type": "InvalidParameterException", "message": "the key of the filter is not valid"}`
+		}
+		asked = append(asked, key)
+		return http.StatusOK, `{"ResourceTagMappingList": []}`
+	}
+	found := s.account(t, "eu-central-1").Find(t.Context(), "id", nil)
+	if len(found.Problems) > 0 || len(found.Resources) != 4 || !slices.Contains(asked, "kubernetes.io/cluster/ok") {
+		t.Errorf("asked for %q: %+v", asked, found)
 	}
 }

@@ -192,9 +192,19 @@ func refusalOf(e *jsonschema.ValidationError, values any) *Refusal {
 		r.Causes = append(r.Causes, *refusalOf(cause, values))
 	}
 	if len(r.Causes) == 0 {
-		r.Said = e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+		r.Said = said(e.ErrorKind)
 	}
 	return r
+}
+
+// said returns the library's message. Nobody reads a long pattern, such as that of an IPv6 network: the description of the value, which
+// stands beside the message, says what it means.
+func said(k jsonschema.ErrorKind) string {
+	const readable = 80
+	if pattern, ok := k.(*kind.Pattern); ok && len(pattern.Want) > readable {
+		return fmt.Sprintf("%.80q does not have the form of this value", pattern.Got)
+	}
+	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
 // named returns where in values a field of this name is. For the name of a field, the library gives a location that it writes over while it

@@ -92,3 +92,19 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// A message quotes a pattern that a person can read, and no longer one.
+func TestPatterns(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"^[a-z]+$": "'7' does not match pattern '^[a-z]+$'", "^(" + strings.Repeat("a|", 60) + "b)$": `"7" does not have the form of this value`,
+	} {
+		compiled, err := new(Schemas).Compile(map[string]any{"properties": map[string]any{"a": map[string]any{"pattern": pattern}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refusal, err := compiled.Judge(map[string]any{"a": "7"})
+		if err != nil || refusal == nil || len(refusal.Causes) != 1 || refusal.Causes[0].Said != want {
+			t.Errorf("%s: %+v, %v", pattern, refusal, err)
+		}
+	}
+}
