@@ -114,20 +114,21 @@ func (c *canaries) areHidden(t *testing.T, held bool, at ...*kube.Client) {
 		t.Error("nobody has looked at the processes")
 	}
 	f := c.fleet
-	holders := c.inFiles(t, found, append([]string{f.dir, f.state, f.home, f.temp, f.base, cache}, c.more...))
+	inside := newSealed(t, found, []string{f.state})
+	holders := c.inFiles(t, inside, append([]string{f.dir, f.state, f.home, f.temp, f.base, cache}, c.more...))
 	for _, client := range at {
 		holders += c.inObjects(t, found, client)
 	}
 	if held && holders == 0 {
 		t.Error("no credential is where it has to be: this does not find what it looks for")
 	}
-	t.Logf("none of %d credentials shows, in %d texts of %d looks and in all files; %d places may hold them; it took %s", len(secrets), seen,
-		looks, holders, time.Since(begin).Round(time.Millisecond))
+	t.Logf("none of %d credentials shows, in %d texts of %d looks and in all files, %d of them sealed; %d places may hold them; it took %s",
+		len(secrets), seen, looks, inside.opened, holders, time.Since(begin).Round(time.Millisecond))
 }
 
 // inFiles looks into all files of the folders, and into all objects of the Git repositories there. It returns how many hold credentials and
 // may.
-func (c *canaries) inFiles(t *testing.T, found *traces.Traces, folders []string) (holders int) {
+func (c *canaries) inFiles(t *testing.T, inside *sealed, folders []string) (holders int) {
 	t.Helper()
 	images := imageDir() // what is unpacked there was in the bundle before anybody had a credential
 	looked := map[string]bool{}
@@ -143,7 +144,7 @@ func (c *canaries) inFiles(t *testing.T, found *traces.Traces, folders []string)
 			}
 			looked[path] = true
 			if d.IsDir() {
-				c.inRepository(t, found, path)
+				c.inRepository(t, inside, path)
 			}
 			if !d.Type().IsRegular() {
 				return nil
@@ -152,14 +153,16 @@ func (c *canaries) inFiles(t *testing.T, found *traces.Traces, folders []string)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			switch {
-			case c.mayHold(path):
-				if found.In(content) {
+			if c.mayHold(path) {
+				if inside.found.In(content) {
 					holders++
 					c.isClosed(t, path)
 				}
-			case found.Within(content):
-				t.Errorf("a credential is in %s", path)
+				return nil
+			}
+			has, err := inside.within(content)
+			if has || err != nil {
+				t.Errorf("a credential is in %s: %t, %v", path, has, err)
 			}
 			return nil
 		})
@@ -203,7 +206,7 @@ func (c *canaries) isClosed(t *testing.T, file string) {
 }
 
 // inRepository looks into all objects of a Git repository, packed objects and those that nothing leads to included.
-func (c *canaries) inRepository(t *testing.T, found *traces.Traces, dir string) {
+func (c *canaries) inRepository(t *testing.T, inside *sealed, dir string) {
 	t.Helper()
 	for _, part := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Stat(filepath.Join(dir, part)); err != nil {
@@ -217,8 +220,15 @@ func (c *canaries) inRepository(t *testing.T, found *traces.Traces, dir string) 
 	if err != nil {
 		t.Errorf("read the objects of %s: %v: %s", dir, err, said.String())
 	}
-	if found.Within(objects) {
-		t.Errorf("a credential is in the Git repository %s", dir)
+	err = eachObject(objects, func(id string, content []byte) error {
+		has, err := inside.within(content)
+		if has {
+			t.Errorf("a credential is in object %s of the Git repository %s", id, dir)
+		}
+		return err
+	})
+	if err != nil {
+		t.Errorf("look into the Git repository %s: %v", dir, err)
 	}
 }
 
