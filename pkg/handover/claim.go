@@ -257,8 +257,9 @@ func (r *run) takeBackClaims(ctx context.Context) {
 		return takeBack(ctx, kubeconfig, r.target.party.UID, j.claimOf(cluster.String(), capi.Owner{Epoch: j.Epoch}))
 	})
 	if len(missed) > 0 {
-		r.warn("%d of the workload clusters do not answer this machine, so a record in them may name %s as their owner: %s. If a later command "+
-			"refuses them for that, delete the ConfigMap %s in them", len(missed), r.target.Name, strings.Join(missed, ", "), OwnerKey)
+		r.warn("%d of the workload clusters do not answer this machine, so a record in them may name %s as their owner: %s. "+
+			"If `fleetctl status` or a later command says that it manages them, delete the ConfigMap %s in them",
+			len(missed), r.target.Name, strings.Join(missed, ", "), OwnerKey)
 	}
 }
 

@@ -3,6 +3,7 @@ package handover
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -57,8 +58,9 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 
 // RefuseAnothers returns an error if the Cluster at client is a leftover copy, because the workload cluster's own record
 // says that another management cluster has taken it over or that it was detached, or if the record is damaged. It returns
-// nil for a workload cluster that does not answer, or that has no kubeconfig.
-func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key) error {
+// nil for a workload cluster that does not answer, or that has no kubeconfig, and for a record that names the management
+// cluster with the UID to, which is about to take the Cluster over: an abort perhaps could not take that record back.
+func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key, to string) error {
 	manager, err := capi.New(at.Client)
 	if err != nil {
 		return err
@@ -83,7 +85,7 @@ func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key) error {
 	switch {
 	case errors.Is(err, errDamaged):
 		return diag.Errorf("find out whether another management cluster manages it; "+wrong, "cluster %s: %w", cluster, errDamaged)
-	case err != nil || owner.UID == uid || precedes(owner, mine, uid):
+	case err != nil || owner.UID != "" && slices.Contains([]string{uid, to}, owner.UID) || precedes(owner, mine, uid):
 		return ctx.Err()
 	case owner.Epoch == mine.Epoch: // two restores of one snapshot
 		return diag.Errorf("find out which of the two is to manage it, and run `fleetctl cluster detach` at the other one; "+wrong,
@@ -93,7 +95,7 @@ func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key) error {
 	if owner.ManagementCluster != "" {
 		says = "is managed by " + owner.ManagementCluster
 	}
-	return diag.Errorf(
-		"remove the copy: `"+diag.ShellCommand("fleetctl", "cluster", "detach", cluster.String(), "--management", at.Name)+"`; "+wrong,
+	detach := diag.ShellCommand("fleetctl", "cluster", "detach", cluster.String(), "--management", at.Name)
+	return diag.Errorf("if it is there, remove the copy: `"+detach+"`; "+wrong,
 		"cluster %s %s, as its own record says: what %s has is a leftover copy", cluster, says, at.Name)
 }

@@ -140,7 +140,7 @@ func TestOwnerRecordOfAnothersCluster(t *testing.T) {
 	}
 	refused := func(story, says string) {
 		t.Helper()
-		err := RefuseAnothers(ctx, here.Side, key)
+		err := RefuseAnothers(ctx, here.Side, key, "")
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%s: a transfer of it: %v, want %q", story, err, says)
 		}

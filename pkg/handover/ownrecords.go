@@ -11,11 +11,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
+// lookBounds bounds a look at the records of all workload clusters, and the part of it that one of them gets.
+type lookBounds struct{ all, each time.Duration }
+
+// short is for who only looks: this machine may reach none of hundreds of clusters.
+var short = lookBounds{all: 4 * time.Second, each: 1500 * time.Millisecond}
+
 const (
-	// lookTime bounds a look at the records of all workload clusters, and lookEach the part of it that one of them gets.
-	// Who only looks does not wait for long: this machine may reach none of hundreds of clusters.
-	lookTime   = 4 * time.Second
-	lookEach   = 1500 * time.Millisecond
 	lookAtOnce = 100
 	// mostOfLook bounds the size, in bytes, of each answer of each of the lookAtOnce API servers. Nothing in a
 	// ConfigMap is larger.
@@ -45,9 +47,13 @@ func outdates(record, here capi.Owner, uid string) bool {
 }
 
 // precedes tells whether the record of a workload cluster is no later than the owner that the management cluster with this
-// UID has on its Cluster.
+// UID has on its Cluster. Records count on from each other, so that of the management cluster that has handed the Cluster
+// over to this one, which perhaps could not be replaced, may have the same number.
 func precedes(record, here capi.Owner, uid string) bool {
-	return record.Epoch < here.Epoch || record.Epoch == here.Epoch && (here.UID != uid || !record.IsAnother(uid))
+	if record.Epoch != here.Epoch {
+		return record.Epoch < here.Epoch
+	}
+	return here.UID != uid || !record.IsAnother(uid) || record.UID == here.From
 }
 
 // OwnRecords are the answers of the workload clusters that were asked for the record of their owner.
@@ -62,13 +68,13 @@ type OwnRecords struct {
 // AskForRecords asks workload clusters who manages them, side by side. It takes a few seconds at most, so it may not ask
 // all of them: it begins with those of first, and asks the rest in random order, so that each gets its turn some time.
 func AskForRecords(ctx context.Context, manager *capi.Manager, first, rest []kube.Key) OwnRecords {
-	return askForRecords(ctx, manager.WorkloadKubeconfig, first, rest)
+	return askForRecords(ctx, short, manager.WorkloadKubeconfig, first, rest)
 }
 
 func askForRecords(
-	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), first, rest []kube.Key,
+	ctx context.Context, wait lookBounds, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), first, rest []kube.Key,
 ) OwnRecords {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, wait.all)
 	defer cancel()
 	all := append([]kube.Key{}, first...)
 	for _, i := range rand.Perm(len(rest)) {
@@ -77,7 +83,7 @@ func askForRecords(
 	out := OwnRecords{Records: map[string]OwnRecord{}}
 	var mu sync.Mutex
 	_ = kube.Each(lookAtOnce, all, func(cluster kube.Key) error {
-		record, asked, err := askForRecord(ctx, kubeconfigOf, cluster)
+		record, asked, err := askForRecord(ctx, wait.each, kubeconfigOf, cluster)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -98,7 +104,7 @@ func askForRecords(
 
 // askForRecord asks one workload cluster. The record is nil if there is none. asked tells whether a request was sent.
 func askForRecord(
-	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), cluster kube.Key,
+	ctx context.Context, wait time.Duration, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), cluster kube.Key,
 ) (record *OwnRecord, asked bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -107,11 +113,11 @@ func askForRecord(
 	if err != nil {
 		return nil, false, err
 	}
-	workload, err := kube.New(kubeconfig, kube.Options{Timeout: lookEach, MostBytes: mostOfLook})
+	workload, err := kube.New(kubeconfig, kube.Options{Timeout: wait, MostBytes: mostOfLook})
 	if err != nil {
 		return nil, false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookEach)
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	object, err := workload.ConfigMap(ctx, OwnerKey)
 	if err != nil || object == nil {

@@ -58,7 +58,7 @@ func TestAskingSilentClustersEndsInTime(t *testing.T) {
 	var mu sync.Mutex
 	at, most := 0, 0
 	began := time.Now()
-	got := askForRecords(t.Context(), func(context.Context, kube.Key) ([]byte, error) {
+	got := askForRecords(t.Context(), short, func(context.Context, kube.Key) ([]byte, error) {
 		mu.Lock()
 		at++
 		most = max(most, at)
@@ -68,10 +68,10 @@ func TestAskingSilentClustersEndsInTime(t *testing.T) {
 	}, nil, rest)
 	took := time.Since(began)
 	t.Logf("%d clusters that do not answer: %v, %+v", clusters, took, got)
-	if took > lookTime+5*time.Second { // with what a busy machine needs
+	if took > short.all+20*time.Second { // with what a busy machine needs
 		t.Errorf("it took %v", took)
 	}
-	if got.Silent == 0 || got.Unasked == 0 || got.Answered != 0 || got.Silent+got.Unasked != clusters || most > lookAtOnce {
+	if got.Unasked == 0 || got.Answered != 0 || got.Silent+got.Unasked != clusters || most > lookAtOnce {
 		t.Errorf("got %+v, at most %d at once", got, most)
 	}
 }
@@ -81,11 +81,11 @@ func TestUnaskedClustersAreCounted(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	keys := []kube.Key{{Namespace: "a", Name: "a"}, {Namespace: "b", Name: "b"}}
-	if got := askForRecords(over, nil, keys[:1], keys[1:]); got.Unasked != 2 || got.Silent+got.Answered != 0 {
+	if got := askForRecords(over, short, nil, keys[:1], keys[1:]); got.Unasked != 2 || got.Silent+got.Answered != 0 {
 		t.Errorf("without time: %+v", got)
 	}
 	none := func(context.Context, kube.Key) ([]byte, error) { return nil, errors.New("forbidden") }
-	if got := askForRecords(t.Context(), none, keys, nil); got.Unasked != 2 || got.Silent+got.Answered != 0 {
+	if got := askForRecords(t.Context(), short, none, keys, nil); got.Unasked != 2 || got.Silent+got.Answered != 0 {
 		t.Errorf("without kubeconfigs: %+v", got)
 	}
 }
@@ -100,7 +100,7 @@ func TestTheFirstAreAskedFirst(t *testing.T) {
 	}
 	full := make(chan struct{}) // closed once as many are asked as may be at once
 	first := kube.Key{Namespace: "first", Name: "a"}
-	askForRecords(t.Context(), func(_ context.Context, key kube.Key) ([]byte, error) {
+	askForRecords(t.Context(), short, func(_ context.Context, key kube.Key) ([]byte, error) {
 		mu.Lock()
 		if begun = append(begun, key); len(begun) == lookAtOnce {
 			close(full)
@@ -154,8 +154,8 @@ func TestAnswersOfWorkloadClusters(t *testing.T) {
 		"nonsense":     {200, "<html>", nil, 1},
 	} {
 		code, answer = c.code, c.answer
-		got := askForRecords(t.Context(), func(context.Context, kube.Key) ([]byte, error) { return kubeconfigTo(server.URL), nil }, nil,
-			[]kube.Key{key})
+		got := askForRecords(t.Context(), lookBounds{time.Minute, time.Minute},
+			func(context.Context, kube.Key) ([]byte, error) { return kubeconfigTo(server.URL), nil }, nil, []kube.Key{key})
 		is, has := got.Records[key.String()]
 		if got.Silent != c.silent || got.Answered != 1-c.silent || has != (c.want != nil) || has && is != *c.want {
 			t.Errorf("%s: got %+v", name, got)
@@ -179,12 +179,19 @@ func TestContradicts(t *testing.T) {
 		"two restores of one snapshot": {theirs(func(*capi.Owner) {}), mine, "f", true},
 		"taken over since":             {theirs(func(o *capi.Owner) { o.Epoch = 3 }), mine, "f", true},
 		"no hand-over here":            {theirs(func(*capi.Owner) {}), capi.Owner{}, "f", true},
-		"an older one":                 {theirs(func(o *capi.Owner) { o.Epoch = 1 }), mine, "f", false},
-		"mine":                         {OwnRecord{Owner: mine}, mine, "f", false},
-		"detached":                     {theirs(func(o *capi.Owner) { o.ManagementCluster = "" }), mine, "f", false},
-		"another fleet":                {theirs(func(o *capi.Owner) { o.Fleet = "g" }), mine, "f", false},
-		"no fleet is known":            {theirs(func(o *capi.Owner) { o.Fleet = "" }), mine, "", false},
-		"damaged":                      {OwnRecord{Damaged: true}, mine, "f", false},
+		"of who handed it over here": {
+			theirs(func(*capi.Owner) {}), capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 2, From: "u2"}, "f", false,
+		},
+		"of who has taken it back from here": {
+			theirs(func(o *capi.Owner) { o.Epoch = 3 }), capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 2, From: "u2"},
+			"f", true,
+		},
+		"an older one":      {theirs(func(o *capi.Owner) { o.Epoch = 1 }), mine, "f", false},
+		"mine":              {OwnRecord{Owner: mine}, mine, "f", false},
+		"detached":          {theirs(func(o *capi.Owner) { o.ManagementCluster = "" }), mine, "f", false},
+		"another fleet":     {theirs(func(o *capi.Owner) { o.Fleet = "g" }), mine, "f", false},
+		"no fleet is known": {theirs(func(o *capi.Owner) { o.Fleet = "" }), mine, "", false},
+		"damaged":           {OwnRecord{Damaged: true}, mine, "f", false},
 	} {
 		if got := c.record.Contradicts(c.here, "u1", c.fleet); got != c.want {
 			t.Errorf("%s: %t", name, got)

@@ -83,7 +83,11 @@ func (r *run) noteReleased(ctx context.Context) error {
 func (r *run) owner() capi.Owner { return r.target.journal.owner() }
 
 func (j *Journal) owner() capi.Owner {
-	return capi.Owner{Fleet: j.Fleet, ManagementCluster: j.Owner.Name, UID: j.Owner.UID, Epoch: j.Epoch}
+	o := capi.Owner{Fleet: j.Fleet, ManagementCluster: j.Owner.Name, UID: j.Owner.UID, Epoch: j.Epoch}
+	if j.Snapshot == "" && j.Source.UID != j.Owner.UID { // what a snapshot is of has handed nothing over
+		o.From = j.Source.UID
+	}
+	return o
 }
 
 // releaseTarget starts the target's controllers and its Flux.
@@ -101,7 +105,7 @@ func (r *run) releaseTarget(ctx context.Context, copies []*unstructured.Unstruct
 		}
 	}
 	if r.whole() {
-		if _, err := flux.NewSystem(r.target.Client).Resume(ctx); err != nil {
+		if _, err := flux.NewSystem(r.target.as).Resume(ctx); err != nil {
 			return err
 		}
 	}
@@ -142,7 +146,7 @@ func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstruc
 	var errs []error
 	for _, c := range copies {
 		if _, asked := c.GetAnnotations()[capi.DeletingMark]; asked {
-			errs = append(errs, r.target.Client.Delete(ctx, []*unstructured.Unstructured{c}, kube.DeleteOptions{}))
+			errs = append(errs, r.target.as.Delete(ctx, []*unstructured.Unstructured{c}, kube.DeleteOptions{}))
 		}
 	}
 	return errors.Join(errs...)
@@ -352,7 +356,7 @@ func (r *run) abortSource(ctx context.Context) error {
 		return err
 	}
 	if r.whole() {
-		if _, err := flux.NewSystem(r.source.Client).Resume(ctx); err != nil {
+		if _, err := flux.NewSystem(r.source.as).Resume(ctx); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,8 @@ func unreached(op, name string, err error, gone string) error {
 	hint := reach + gone
 	switch {
 	case apierrors.IsUnauthorized(err):
-		hint = "its credential may have expired: give a new kubeconfig of " + name + " (`fleetctl pivot --to-kubeconfig FILE`)"
+		hint = "its credential may have expired: give a new kubeconfig of " + name + " with `fleetctl pivot --to-kubeconfig FILE`; " +
+			"if a bootstrap has begun this, run that again afterwards"
 	case kube.Answered(err):
 		hint = cmp.Or(diag.Hint(err), reach)
 	}

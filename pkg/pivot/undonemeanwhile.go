@@ -36,6 +36,9 @@ func (p *Move) undoneMeanwhile(ctx context.Context, source *kube.Client, target 
 	if err != nil {
 		return err
 	}
+	if journal != nil && journal.Role == handover.RoleSource && journal.Target.UID == target.UID && journal.Phase.Committed() {
+		return handover.ErrOvertaken // by the same command on another machine, which needs what is kept
+	}
 	if journal.Active() && journal.Role == handover.RoleSource && journal.Target.UID == target.UID {
 		if journal.Phase != handover.PhaseAborting {
 			return nil

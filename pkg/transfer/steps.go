@@ -33,7 +33,11 @@ func (t *transfer) plan(ctx context.Context) error {
 			return err
 		}
 		if !t.journal.Active() {
-			if err := handover.RefuseAnothers(ctx, t.handOptions(nil).Source, t.key); err != nil {
+			to, err := handover.ClusterUID(ctx, t.to.client)
+			if err != nil {
+				return err
+			}
+			if err := handover.RefuseAnothers(ctx, t.handOptions(nil).Source, t.key, to); err != nil {
 				return err
 			}
 		}
@@ -45,9 +49,9 @@ func (t *transfer) plan(ctx context.Context) error {
 			if err := t.rehearse(ctx, t.to.client, t.from.client); err != nil {
 				return err
 			}
-		}
-		if err := t.tellSuspended(ctx); err != nil {
-			return err
+			if err := t.tellSuspended(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if t.declared {

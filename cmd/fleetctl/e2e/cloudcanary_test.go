@@ -114,7 +114,7 @@ func (c *canaries) areHidden(t *testing.T, held bool, at ...*kube.Client) {
 		t.Error("nobody has looked at the processes")
 	}
 	f := c.fleet
-	inside := newSealed(t, found, []string{f.state})
+	inside := newSealed(t, found, []string{f.state, f.lost()})
 	holders := c.inFiles(t, inside, append([]string{f.dir, f.state, f.home, f.temp, f.base, cache}, c.more...))
 	for _, client := range at {
 		holders += c.inObjects(t, found, client)
@@ -183,8 +183,10 @@ func skip(d fs.DirEntry) error {
 // mayHold tells whether a file is where a management cluster on this machine keeps Secrets: the database of its API server, and what that
 // gives the provider to read.
 func (c *canaries) mayHold(file string) bool {
-	hosts := filepath.Join(c.fleet.state, "clusters") + string(filepath.Separator)
-	below, is := strings.CutPrefix(file, hosts)
+	below, is := strings.CutPrefix(file, filepath.Join(c.fleet.state, "clusters")+string(filepath.Separator))
+	if !is { // what a runner that has died had
+		below, is = strings.CutPrefix(file, filepath.Join(c.fleet.lost(), "clusters")+string(filepath.Separator))
+	}
 	if !is {
 		return false
 	}

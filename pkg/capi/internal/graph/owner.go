@@ -14,6 +14,8 @@ type Owner struct {
 	UID string `json:"uid"`
 	// Epoch is the number of hand-overs of the Cluster.
 	Epoch int64 `json:"epoch"`
+	// From is the UID of the management cluster that has handed the Cluster over to this one; "" if none has.
+	From string `json:"from,omitempty"`
 }
 
 // String returns the value of the annotation.
