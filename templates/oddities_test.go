@@ -102,6 +102,32 @@ func TestSchemaRefusesOddities(t *testing.T) {
 	}
 }
 
+// unusual are values that no oddities are: the API server and the providers take them.
+var unusual = map[string][]any{
+	"kubernetesVersion":         {"v1.36.0-alpha.3.20260101123456", "v1.36.0-20260101123456"},
+	"pools[].kubernetesVersion": {"v1.36.0-alpha.3.20260101123456"},
+	"pools[].capacity":          {map[string]any{"cpu": "4", "memory": "1073741824Ki"}, map[string]any{"cpu": 4, "memory": "17179869184k"}},
+}
+
+// The schemas accept unusual values. The version of EKS is a minor one.
+func TestSchemaTakesTheUnusual(t *testing.T) {
+	for _, flavour := range flavours(t) {
+		known := map[string]bool{}
+		walk(schemaOf(t, flavour), "", func(at string, _ *schema) { known[strings.TrimPrefix(at, ".")] = true })
+		validate, example := validator(t, flavour), cases(t, flavour)[flavour+"-everything"]
+		for path, values := range unusual {
+			for _, value := range values {
+				if !known[path] || flavour == "aws-eks" && strings.HasSuffix(path, "kubernetesVersion") {
+					continue
+				}
+				if err := validate(with(example, path, value)); err != nil {
+					t.Errorf("%s refuses %s: %v: %v", flavour, path, value, err)
+				}
+			}
+		}
+	}
+}
+
 // with returns values with another value at a path. A value of a pool goes into the first pool.
 func with(values map[string]any, path string, value any) map[string]any {
 	out := maps.Clone(values)

@@ -49,7 +49,7 @@ spec:
 	"role": `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 rules:
-- {apiGroups: [apps, ""], resources: [deployments, pods/log], verbs: [get]}
+- {apiGroups: [apps, ""], resources: [deployments, pods/log, deployments/finalizers, services/finalizers, nodes/stats], verbs: [get]}
 `,
 	"policy": `apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -98,11 +98,14 @@ kind: AWSCluster
 spec:
   region: eu-central-1
   network:
+    vpc: {id: vpc-0123456789abcdef0}
+    subnets: [{id: subnet-0123456789abcdef0}]
     additionalControlPlaneIngressRules: [{description: a, protocol: tcp, fromPort: 2379, toPort: 2380, cidrBlocks: [10.0.0.0/8]}]
 `,
 	"awsmachine": `apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSMachineTemplate
-spec: {template: {spec: {instanceType: m7i.large, ami: {id: ami-0123456789abcdef0}, rootVolume: {size: 80, type: gp3}}}}
+spec: {template: {spec: {instanceType: m7i.large, ami: {id: ami-0123456789abcdef0}, rootVolume: {size: 80, type: gp3},
+  additionalSecurityGroups: [{id: sg-0123456789abcdef0}]}}}
 `,
 	"azure": `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
 kind: AzureCluster
@@ -135,6 +138,14 @@ spec:
 kind: OpenStackMachine
 spec: {flavor: a, ports: [{vnicType: normal}]}
 `,
+	"rules": `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: OpenStackCluster
+spec:
+  controlPlaneEndpoint: {host: 192.0.2.1, port: 6443}
+  managedSubnets: [{cidr: 10.6.0.0/24, dnsNameservers: [192.0.2.53]}]
+  managedSecurityGroups:
+    allNodesSecurityGroupRules: [{name: a, direction: ingress, protocol: vrrp, remoteManagedGroups: [worker]}]
+`,
 }
 
 // Texts that a schema takes, and that the API server, kubeadm, the kubelet, Flux or a cloud refuses; "" is what they take.
@@ -147,6 +158,7 @@ func TestRefusedForms(t *testing.T) {
 		{"kubeadm", "audit-log-maxage:", "--audit-log-maxage:", "write audit-log-maxage"},
 		{"kubeadm", "audit-log-maxage:", "audit-log-maxage=30:", "no name of a flag"},
 		{"kubeadm", "hostPath: /etc", "hostPath: etc", "extraVolumes[0].hostPath"},
+		{"kubeadm", "mountPath: /etc", "mountPath: etc", ""}, // below the folder of the container's files
 		{"cron", "Europe/Berlin", "Berlin", "is no time zone"},
 		{"kubeadm", "path: /etc/motd", "path: etc/motd", ""},
 		{"kubeadm", "files: [{path: /etc/motd", "format: ignition\n  files: [{path: etc/motd", "files[0].path"},
@@ -161,12 +173,19 @@ func TestRefusedForms(t *testing.T) {
 		{"kubeadm", "unix:///run", "/run", ""},
 		{"kubeadm", "unix:///run/containerd/", "", "criSocket"},
 		{"kubeadm", `"pool=md, `, `"pool: md, `, "is no label"},
+		{"kubeadm", `"pool=md, `, `"gpu, `, ""}, // with an empty value
+		{"kubeadm", `"pool=md, `, `"@@pool@@, `, ""},
+		{"kubeadm", "api.example.com,", "__API_HOST__,", ""},
+		{"kubeadm", "api.example.com,", "'{% if a %}a{% endif %}',", ""},
+		{"kubeadm", "owner: root:root", "owner: 'root: root'", ""},
+		{"kubeadm", "owner: root:root", "owner: 'root: the root'", "files[0].owner"},
 		{"kubeadm", `"pool=md, `, `"node-role.kubernetes.io/worker=, `, "may not give its node"},
 		{"kubeadm", `"pool=md, `, `"pool={{ ds.pool }}, `, ""},
 		{"kubeadm", "key: dedicated", "key: dedi cated", "taints[0].key"},
 		{"kubeadm", "value: shop", "value: a b", "taints[0].value"},
 		{"later", "name: v,", "name: --v,", "kubeletExtraArgs[1].name"},
-		{"later", "value: pool=md", "value: pool", "kubeletExtraArgs[0].value"},
+		{"later", "value: pool=md", "value: pool,", ""},
+		{"later", "value: pool=md", "value: pool=m d", "kubeletExtraArgs[0].value"},
 		{"pod", "ghcr.io/acme/web", "https://ghcr.io/acme/web", "is no part of an image"},
 		{"pod", "ghcr.io/acme/web", "ghcr.io/Acme/web", "is no image"},
 		{"pod", "web:v1.0", "web:v1.0:2", "is no image"},
@@ -176,9 +195,13 @@ func TestRefusedForms(t *testing.T) {
 		{"pod", "name: http", "name: Http", "ports[0].name"},
 		{"pod", "containerPort: 81", "containerPort: 80", "ports[1].containerPort"},
 		{"pod", "{containerPort: 81}", "{containerPort: 80, protocol: UDP}", ""},
-		{"role", "deployments, pods/log", "deployment", "write the plural, deployments"},
+		{"role", "[deployments, pods/log, deployments/finalizers, services/finalizers, nodes/stats]", "[deployment]", "the plural, deployments"},
+		{"role", "pods/log", "pod", ""}, // beside others, it does no harm
 		{"role", "pods/log", "pods/logs", "did you mean pods/log"},
-		{"role", "[apps,", "[app,", "apiGroups[0]"},
+		{"role", "nodes/stats", "nodes/statusz", ""},
+		{"role", "nodes/stats", "pods/finalizers", ""},
+		{"role", "[apps,", "[app,", ""},
+		{"role", `[apps, ""]`, "[app]", "apiGroups[0]"},
 		{"role", "[get]", "[read]", "write get, list and watch"},
 		{"role", `[apps, ""]`, "[example.com]", ""},
 		{"policy", "8080", "80800", "80800 is no port"},
@@ -201,18 +224,29 @@ func TestRefusedForms(t *testing.T) {
 		{"aws", "toPort: 2380", "toPort: 72380", "72380 is no port"},
 		{"aws", "protocol: tcp, fromPort: 2379", "protocol: icmp, fromPort: 2399", ""},
 		{"awsmachine", "ami-0123456789abcdef0", "ubuntu", "begins with ami-"},
+		{"awsmachine", "ami-0123456789abcdef0", "'resolve:ssm:/acme/ubuntu'", ""},
+		{"awsmachine", "{id: sg-0123456789abcdef0}", "{id: nodes}", "begins with sg-"},
+		{"aws", "vpc-0123456789abcdef0", "main", "begins with vpc-"},
 		{"awsmachine", "gp3", "ssd", "no type of a disk"},
 		{"azure", "22-80", "80-22", "no range of ports"},
 		{"azure", "22-80", "22-", "are no ports"},
 		{"azure", "10.0.0.0/8", "10.0.0.0/33", "is no network"},
-		{"gcp", "image: projects", "imageFamily: a, image: projects", "no effect beside image"},
+		{"gcp", "image: projects", "imageFamily: a, image: projects", ""}, // image goes first
+		{"gcp", "image: projects/a/global/images/b", "imageFamily: ubuntu", "projects/PROJECT/global/images/family/ubuntu"},
+		{"gcp", "image: projects/a/global/images/b", "imageFamily: projects/a/global/images/family/b", ""},
 		{"gcp", "projects/a/global/images/b", "b", "projects/PROJECT/global/images/b"},
 		{"gcp", "email: default", "email: nodes", "no address of a service account"},
-		{"zones", "europe-west3-b", "europe-west3-a", "is there twice"},
-		{"vsphere", "fullClone", "full", "cloneMode"},
+		{"zones", "europe-west3-b", "europe-west3-a", ""},
+		{"vsphere", "fullClone", "full", ""}, // CAPV takes what it does not know for a full clone
 		{"vsphere", `"00:50:56:00:00:01"`, "a", "macAddr"},
 		{"vsphere", "gateway4: 192.0.2.1", "gateway4: 192.0.2.1/24", "gateway4"},
+		{"vsphere", "gateway4: 192.0.2.1", "gateway6: 192.0.2.1", "gateway6"},
+		{"vsphere", "gateway4: 192.0.2.1", "gateway6: fe80::1", ""},
 		{"vsphere", "[192.0.2.2]", "[dns.example.com]", "nameservers[0]"},
+		{"rules", "vrrp", "http", "knows no protocol"},
+		{"rules", "vrrp", "'112'", ""},
+		{"rules", "vrrp", "'256'", "knows no protocol"},
+		{"rules", "vrrp", "UDP", ""},
 		{"openstack", "vnicType: normal", "vnicType: sriov", "vnicType"},
 	} {
 		manifest := strings.Replace(formed[tc.object], tc.old, tc.becomes, 1)
@@ -240,6 +274,25 @@ func TestLabelOfAnotherClusterIsAWarning(t *testing.T) {
 	o := &object{Object: &render.Object{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "MachineDeployment", Name: "web"}}
 	if found := checkRefused(o, content); len(found) != 1 || found[0].Severity != diag.SeverityWarning {
 		t.Errorf("got %v", found)
+	}
+}
+
+// A chart may name what only other versions of Kubernetes have, and its user cannot change it.
+func TestNamesInRolesOfChartsAreTheirOwn(t *testing.T) {
+	for _, manifest := range []string{
+		strings.Replace(formed["role"], `[apps, ""]`, "[app]", 1), strings.Replace(formed["role"], "pods/log", "pods/logs", 1),
+	} {
+		content := map[string]any{}
+		if err := yaml.Unmarshal([]byte(manifest), &content); err != nil {
+			t.Fatal(err)
+		}
+		o := &render.Object{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role", Name: "web"}
+		for template, want := range map[string]int{"": 1, "web-1.2.0.tgz/templates/a.yaml": 0} {
+			o.Template = template
+			if found := checkRefused(&object{Object: o}, content); len(found) != want {
+				t.Errorf("%q has %v", template, found)
+			}
+		}
 	}
 }
 

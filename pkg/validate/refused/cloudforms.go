@@ -42,7 +42,9 @@ func (p part) awsID(field, kind string) {
 
 // awsMachineIDs judges the ids of a machine's image and security groups.
 func awsMachineIDs(p part) {
-	p.in("ami").awsID("id", "ami")
+	if image := p.in("ami"); !strings.HasPrefix(image.word("id"), "resolve:ssm:") { // EC2 looks the image up by a parameter
+		image.awsID("id", "ami")
+	}
 	for _, group := range p.each("additionalSecurityGroups") {
 		group.awsID("id", "sg")
 	}
@@ -81,29 +83,20 @@ func azureTraffic(rule part) {
 	}
 }
 
+// gcpImages are how the addresses of images and of their families begin. CAPG passes them on as they are.
+var gcpImages = map[string]string{"image": "projects/PROJECT/global/images/", "imageFamily": "projects/PROJECT/global/images/family/"}
+
 // gcpSource judges what a machine starts from, and as whom it works.
 func gcpSource(p part) {
-	image, ok := p.known("image")
-	if ok && p.has("imageFamily") {
-		p.refuse("imageFamily", "it has no effect beside image", "remove one of the two")
-	}
-	if ok && !strings.Contains(image, "/") {
-		p.refuse("image", fmt.Sprintf("%.80q is no address of an image", image), "write it as projects/PROJECT/global/images/"+image)
+	for field, of := range map[string]string{"image": "an image", "imageFamily": "a family of images"} {
+		if text, ok := p.known(field); ok && !strings.Contains(text, "/") && (field == "image" || !p.has("image")) {
+			p.refuse(field, fmt.Sprintf("%.80q is no address of %s", text, of), "write it as "+gcpImages[field]+text)
+		}
 	}
 	account := p.in("serviceAccounts")
 	if email, ok := account.known("email"); ok && email != "default" && !strings.Contains(email, "@") {
 		account.refuse("email", fmt.Sprintf("%.80q is no address of a service account", email),
 			"write it as NAME@PROJECT.iam.gserviceaccount.com, or default")
-	}
-}
-
-// listedOnce reports a text that a list has twice.
-func (p part) listedOnce(field string) {
-	texts := p.texts(field)
-	for i, text := range texts {
-		if slices.Contains(texts[:i], text) {
-			p.refuse(fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%.80s is there twice", text), "remove one of the two")
-		}
 	}
 }
 

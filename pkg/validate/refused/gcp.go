@@ -70,7 +70,6 @@ func gcpCluster(p part) {
 	for _, subnet := range p.in("network").each("subnets") {
 		gcpRegion(subnet, "region")
 	}
-	p.listedOnce("failureDomains")
 	zones, _ := p.fields["failureDomains"].([]any)
 	region, given := p.known("region")
 	given = given && gcpRegionForm.MatchString(region) // otherwise the region itself is wrong

@@ -14,39 +14,49 @@ var meantVerbs = map[string]string{
 	"remove": "delete", "add": "create", "all": `"*"`, "view": "get, list and watch",
 }
 
-// parts are the subresources of Kubernetes' own kinds.
+// parts are the subresources of Kubernetes' own kinds, and what roles name as such: the finalizers of owners, and the paths of the kubelet.
 var parts = []string{
-	"approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "log", "portforward", "proxy", "resize", "scale",
-	"status", "token",
+	"approval", "attach", "binding", "checkpoint", "configz", "ephemeralcontainers", "eviction", "exec", "finalize", "finalizers", "healthz",
+	"log", "metrics", "pods", "portforward", "proxy", "resize", "scale", "spec", "stats", "status", "statusz", "token",
 }
 
 // misnamed reports groups and resources that no API server has: a group of one word that is not Kubernetes' own, which a CRD cannot have;
-// a kind in the singular; and a misspelt part of a resource.
+// a kind in the singular; and a misspelt part of a resource. A rule may have names of several versions of Kubernetes, and a chart all that
+// it ever needed; so it reports nothing of charts, and a group or a kind only if the rule has no right one.
 func (p part) misnamed(groups, resources []string) bool {
-	for i, group := range groups {
-		if !strings.Contains(group, ".") && group != "*" && !ofKubernetes(group) {
-			hint := "write the whole name of the group, as in networking.k8s.io"
-			if nearest := diag.Nearest(group, ownGroups); nearest != "" {
-				hint = "did you mean " + nearest + "?"
-			}
-			p.refuse(fmt.Sprintf("apiGroups[%d]", i), fmt.Sprintf("%.60q is no API group", group), hint)
-			return true
+	if p.object.Template != "" {
+		return false
+	}
+	own := func(group string) bool { return strings.Contains(group, ".") || group == "*" || ofKubernetes(group) }
+	if len(groups) > 0 && !slices.ContainsFunc(groups, own) {
+		hint := "write the whole name of the group, as in networking.k8s.io"
+		if nearest := diag.Nearest(groups[0], ownGroups); nearest != "" {
+			hint = "did you mean " + nearest + "?"
 		}
+		p.refuse("apiGroups[0]", fmt.Sprintf("%.60q is no API group", groups[0]), hint)
+		return true
 	}
 	if slices.Contains(groups, "*") || slices.ContainsFunc(groups, func(group string) bool { return !ofKubernetes(group) }) {
 		return false
 	}
+	if len(resources) > 0 && !slices.ContainsFunc(resources, func(name string) bool { return !isSingular(name) }) {
+		name, _, _ := strings.Cut(resources[0], "/")
+		p.refuse("resources[0]", fmt.Sprintf("%.60q is no resource, so the rule grants nothing for it", resources[0]),
+			"write the plural, "+plural(name))
+		return true
+	}
 	for i, resource := range resources {
-		name, sub, divided := strings.Cut(resource, "/")
-		field := fmt.Sprintf("resources[%d]", i)
-		switch nearest := diag.Nearest(sub, parts); {
-		case name == strings.ToLower(name) && groupsOf[name] == nil && groupsOf[plural(name)] != nil:
-			p.refuse(field, fmt.Sprintf("%.60q is no resource, so the rule grants nothing for it", name), "write the plural, "+plural(name))
-			return true
-		case divided && nearest != "" && !slices.Contains(parts, sub) && groupsOf[name] != nil:
-			p.refuse(field, fmt.Sprintf("%.60s have no %.40q", name, sub), "did you mean "+name+"/"+nearest+"?")
+		name, sub, _ := strings.Cut(resource, "/")
+		if nearest := diag.OneLetterOff(sub, parts); nearest != "" && !slices.Contains(parts, sub) && groupsOf[name] != nil {
+			p.refuse(fmt.Sprintf("resources[%d]", i), fmt.Sprintf("%.60s have no %.40q", name, sub), "did you mean "+name+"/"+nearest+"?")
 			return true
 		}
 	}
 	return false
+}
+
+// isSingular tells whether a resource of Kubernetes' own is named in the singular, in lower case.
+func isSingular(resource string) bool {
+	name, _, _ := strings.Cut(resource, "/")
+	return name == strings.ToLower(name) && groupsOf[name] == nil && groupsOf[plural(name)] != nil
 }

@@ -121,7 +121,7 @@ func nodeFile(file part, paths *[]string) {
 			file.refuse("path", fmt.Sprintf("%.120q is a folder", path), "add the name of the file")
 		}
 	}
-	if owner, ok := file.known("owner"); ok && strings.ContainsAny(owner, " \t") && !isFilledIn(owner) {
+	if owner, ok := file.known("owner"); ok && !isOwner(owner) && !isFilledIn(owner) {
 		file.refuse("owner", fmt.Sprintf("%.60q is no owner of a file", owner), "write user and group with a colon between, as in root:root")
 	}
 	if file.word("content") != "" {
@@ -132,6 +132,12 @@ func nodeFile(file part, paths *[]string) {
 			file.refuse("permissions", fmt.Sprintf("%.40q is no mode of a file", mode), `write it in octal digits and quotes, as in "0640"`)
 		}
 	}
+}
+
+// isOwner tells whether a text can be a user, a group, or both with a colon between. cloud-init takes white space around each away.
+func isOwner(text string) bool {
+	user, group, _ := strings.Cut(text, ":")
+	return !strings.ContainsAny(strings.TrimSpace(user), " \t") && !strings.ContainsAny(strings.TrimSpace(group), " \t")
 }
 
 // isOctal tells whether a mode is in Python's notation, such as 0o640, which cloud-init also reads.

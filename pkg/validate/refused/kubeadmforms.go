@@ -23,7 +23,6 @@ func kubeadmForms(spec part) {
 		program.flags("extraArgs")
 		for _, volume := range program.each("extraVolumes") {
 			volume.absolute("hostPath")
-			volume.absolute("mountPath")
 		}
 	}
 	for _, way := range []string{"initConfiguration", "joinConfiguration"} {
@@ -59,10 +58,11 @@ func (p part) certNames(field string) {
 	}
 }
 
+// placeholder is a part of a text that Flux, cloud-init or a script fills in: ${NAME}, {{ name }}, {% if a %}, @@NAME@@ or __NAME__.
+var placeholder = regexp.MustCompile(`\$|\{\{|\{%|@@|__[A-Za-z][A-Za-z0-9_]*__`)
+
 // isFilledIn tells whether Flux, cloud-init or a script fills in a part of a text.
-func isFilledIn(text string) bool {
-	return strings.ContainsAny(text, "$") || strings.Contains(text, "{{")
-}
+func isFilledIn(text string) bool { return placeholder.MatchString(text) }
 
 // flags reports names of flags that no program has, and judges the labels of nodes. A field has a mapping, or in later versions a list.
 func (p part) flags(field string) {
@@ -99,14 +99,14 @@ var ownNodeLabels = []string{
 	"beta.kubernetes.io/os", "beta.kubernetes.io/arch",
 }
 
-// nodeLabels judges the labels that a kubelet gives its node. It does not start with others.
+// nodeLabels judges the labels that a kubelet gives its node. It does not start with others. A label without = has an empty value.
 func (p part) nodeLabels(field string) {
 	text, ok := p.known(field)
 	if !ok || isFilledIn(text) {
 		return
 	}
 	for pair := range strings.SplitSeq(text, ",") {
-		key, value, paired := strings.Cut(pair, "=")
+		key, value, _ := strings.Cut(pair, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		domain, _, _ := strings.Cut(key, "/")
 		within := func(domains ...string) bool {
@@ -114,7 +114,7 @@ func (p part) nodeLabels(field string) {
 		}
 		switch {
 		case pair == "":
-		case !paired || len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0:
+		case len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(value)) > 0:
 			p.refuse(field, fmt.Sprintf("%.80q is no label: the kubelet does not start with it", pair), "write NAME=VALUE, with commas between")
 			return
 		case strings.Contains(key, "/") && within("kubernetes.io", "k8s.io") && !within("kubelet.kubernetes.io", "node.kubernetes.io") &&

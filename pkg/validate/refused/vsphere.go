@@ -24,7 +24,6 @@ func vsphereMachine(p part) {
 	}
 	vsphereShape(p)
 	vsphereNames(p)
-	p.oneOf("cloneMode", "fullClone", "linkedClone")
 	if hardware, ok := p.known("hardwareVersion"); ok && p.isTemplate() && !vsphereHardware.MatchString(hardware) {
 		p.refuse("hardwareVersion", fmt.Sprintf("%.80q is no version of virtual hardware", hardware), "write it as vmx-17")
 	}
