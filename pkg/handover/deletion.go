@@ -31,7 +31,7 @@ func RefuseDeletion(ctx context.Context, at Side, clusters []capi.Cluster, fleet
 	if err != nil {
 		return nil, err
 	}
-	others := heldByOthers(ctx, manager.WorkloadKubeconfig, clusters, uid, fleet)
+	others := heldByOthers(ctx, manager.WorkloadKubeconfig, clusters, Party{Name: at.Name, UID: uid}, fleet)
 	if err := ctx.Err(); err != nil || len(others) == 0 {
 		return nil, err
 	}
@@ -48,10 +48,9 @@ func clusterIn(sentence string) string {
 	return cluster
 }
 
-// heldByOthers returns a sentence about each Cluster whose record names another management cluster of the fleet than the
-// one with this UID.
+// heldByOthers returns a sentence about each Cluster whose record names another management cluster of the fleet than mine.
 func heldByOthers(
-	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), clusters []capi.Cluster, uid, fleet string,
+	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), clusters []capi.Cluster, mine Party, fleet string,
 ) []string {
 	here := map[string]capi.Owner{}
 	var names []string
@@ -68,12 +67,16 @@ func heldByOthers(
 		}
 		owner, err := readOwner(ctx, kubeconfig)
 		full := cluster.String()
-		if err != nil || !(OwnRecord{Owner: owner}).Contradicts(here[full], uid, fleet) {
+		if err != nil || !(OwnRecord{Owner: owner}).Contradicts(here[full], mine.UID, fleet) {
 			return err
+		}
+		says := heldBy(owner, nil, fleet)
+		if owner.ManagementCluster == mine.Name { // both were restored from a snapshot of this one
+			says = "is managed by another management cluster that is called " + mine.Name + ", too"
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		others = append(others, full+" "+plain.Line(plain.Clip(heldBy(owner, nil, fleet), mostOfSentence)))
+		others = append(others, full+" "+plain.Line(plain.Clip(says, mostOfSentence)))
 		return nil
 	})
 	slices.Sort(others)

@@ -26,6 +26,7 @@ func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
 	records := map[string]string{
 		"restored": theirs(func(*capi.Owner) {}).String(),
 		"taken":    theirs(func(o *capi.Owner) { o.Epoch = 3 }).String(),
+		"namesake": theirs(func(o *capi.Owner) { o.ManagementCluster = "first" }).String(),
 		"evil":     theirs(func(o *capi.Owner) { o.ManagementCluster = "\x1b[2J" + strings.Repeat("x", 10000) }).String(),
 		"older":    theirs(func(o *capi.Owner) { o.Epoch = 1 }).String(),
 		"mine":     mine.String(),
@@ -60,8 +61,12 @@ func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
 			return kubeconfig, nil
 		}
 		return nil, errors.New("it has none")
-	}, clusters, "u1", "f")
-	if len(got) != 3 || !slices.Equal(got[1:], []string{"n/restored is managed by second", "n/taken is managed by second"}) {
+	}, clusters, Party{Name: "first", UID: "u1"}, "f")
+	want := []string{
+		"n/namesake is managed by another management cluster that is called first, too", "n/restored is managed by second",
+		"n/taken is managed by second",
+	}
+	if len(got) != 4 || !slices.Equal(got[1:], want) {
 		t.Errorf("got %q", got)
 	}
 	if len(got) > 0 && (clusterIn(got[0]) != "n/evil" || strings.Contains(got[0], "\x1b") || len(got[0]) > 200) {
