@@ -17,7 +17,7 @@ func TestStartDoesNoWork(t *testing.T) {
 		limit = 1_500_000
 	)
 	line := regexp.MustCompile(`(?m)^init (\S+) @.* ms clock, (\d+) bytes`)
-	run := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$") //nolint:gosec // this test's own program
+	run := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	run.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	out, err := run.CombinedOutput()
 	if err != nil {

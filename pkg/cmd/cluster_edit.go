@@ -262,6 +262,11 @@ func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) 
 	if err != nil {
 		return err
 	}
+	if first.Deletes && !o.dryRun {
+		if err := refuseAnothers(ctx, f, first.Cluster, repo.Dir); err != nil {
+			return err
+		}
+	}
 	options := change.Options{Edit: func(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 		step, err := r.Remove(o.name, o.wait)
 		if err != nil {

@@ -66,7 +66,7 @@ cause.
 
 A workload cluster that has changed hands has a record of its owner. status asks the workload clusters for it, side by side and for a few
 seconds at most. If a record names another management cluster of the fleet than the one that acts on the cluster, status says TWO OWNERS.
-Clusters that do not answer, or that there is no time to ask, are counted, and are no problem.
+Clusters that do not answer, or that there is no time to ask, are counted, and are no problem. --watch asks them once a minute.
 
 With the name of a workload cluster, status shows this cluster in detail: the Cluster, its provider's objects and all objects below them,
 the conditions that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
@@ -94,16 +94,19 @@ Exit codes: 0 everything is Ready; 3 something is not.`,
 	return c
 }
 
-func (f *factory) collectStatus(ctx context.Context, target *management.Target, timeout time.Duration) *status.Report {
+// collectStatus collects one report. answers is that of a watch; else it is nil.
+func (f *factory) collectStatus(
+	ctx context.Context, target *management.Target, timeout time.Duration, answers *status.Answers,
+) *status.Report {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	from := management.StatusSources(ctx, target)
-	from.Place = f.placeOf(target)
+	from.Place, from.Answers = f.placeOf(target), answers
 	return status.Collect(ctx, from)
 }
 
 func showStatus(ctx context.Context, f *factory, target *management.Target, timeout time.Duration) error {
-	report := f.collectStatus(ctx, target, timeout)
+	report := f.collectStatus(ctx, target, timeout, nil)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -131,7 +134,7 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 				reports[i] = status.Collect(ctx, status.Sources{Cluster: status.Cluster{Name: t.name, State: "unknown"}, Unreachable: t.err})
 				return
 			}
-			reports[i] = f.collectStatus(ctx, t.target, timeout)
+			reports[i] = f.collectStatus(ctx, t.target, timeout, nil)
 		})
 	}
 	group.Wait()
@@ -181,9 +184,9 @@ func watchStatus(ctx context.Context, f *factory, target *management.Target, tim
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	var last string
-	ready := true
+	ready, answers := true, &status.Answers{}
 	for {
-		report := f.collectStatus(ctx, target, timeout)
+		report := f.collectStatus(ctx, target, timeout, answers)
 		if ctx.Err() == nil {
 			ready = report.Ready
 			now, err := fingerprint(report)

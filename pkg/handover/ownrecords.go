@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -63,6 +65,10 @@ type OwnRecords struct {
 	// Answered, Silent and Unasked count the clusters: those that answered, those that did not answer this machine, and
 	// those for which there was no time, or no kubeconfig.
 	Answered, Silent, Unasked int
+	// Without are those that answered and have no record, by NAMESPACE/NAME.
+	Without map[string]bool
+	// Forbidden: the user may not read the kubeconfig of a cluster. Then no further one was read.
+	Forbidden bool
 }
 
 // AskForRecords asks workload clusters who manages them, side by side. It takes a few seconds at most, so it may not ask
@@ -77,21 +83,36 @@ func askForRecords(
 	ctx, cancel := context.WithTimeout(ctx, wait.all)
 	defer cancel()
 	all := append([]kube.Key{}, first...)
-	for _, i := range rand.Perm(len(rest)) {
+	for _, i := range rand.Perm(len(rest)) { //nolint:gosec // the order is no secret
 		all = append(all, rest[i])
 	}
-	out := OwnRecords{Records: map[string]OwnRecord{}}
+	out := OwnRecords{Records: map[string]OwnRecord{}, Without: map[string]bool{}}
 	var mu sync.Mutex
+	may := func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if out.Forbidden {
+			return errNoRights
+		}
+		return nil
+	}
 	_ = kube.Each(lookAtOnce, all, func(cluster kube.Key) error {
-		record, asked, err := askForRecord(ctx, wait.each, kubeconfigOf, cluster)
+		var record *OwnRecord
+		asked, err := false, may()
+		if err == nil {
+			record, asked, err = askForRecord(ctx, wait.each, kubeconfigOf, cluster)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case err == nil:
 			out.Answered++
-			if record != nil {
+			if out.Without[cluster.String()] = record == nil; record != nil {
 				out.Records[cluster.String()] = *record
 			}
+		case !asked && apierrors.IsForbidden(err):
+			out.Forbidden = true
+			out.Unasked++
 		case asked && ctx.Err() == nil:
 			out.Silent++
 		default: // also if the time was over before it had its share
@@ -101,6 +122,9 @@ func askForRecords(
 	})
 	return out
 }
+
+// errNoRights says that the user may not read the kubeconfigs of the workload clusters, as an earlier request has shown.
+var errNoRights = errors.New("the user may not read the kubeconfigs")
 
 // askForRecord asks one workload cluster. The record is nil if there is none. asked tells whether a request was sent.
 func askForRecord(

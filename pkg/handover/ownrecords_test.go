@@ -10,8 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -87,6 +91,22 @@ func TestUnaskedClustersAreCounted(t *testing.T) {
 	none := func(context.Context, kube.Key) ([]byte, error) { return nil, errors.New("forbidden") }
 	if got := askForRecords(t.Context(), short, none, keys, nil); got.Unasked != 2 || got.Silent+got.Answered != 0 {
 		t.Errorf("without kubeconfigs: %+v", got)
+	}
+}
+
+// Who may not read the kubeconfigs is not refused once for each cluster. What runs side by side already is not held back.
+func TestAskingStopsWhereItIsForbidden(t *testing.T) {
+	var keys []kube.Key
+	for i := range 10 * lookAtOnce {
+		keys = append(keys, kube.Key{Namespace: "n", Name: fmt.Sprint(i)})
+	}
+	var read atomic.Int32
+	got := askForRecords(t.Context(), func(_ context.Context, key kube.Key) ([]byte, error) {
+		read.Add(1)
+		return nil, fmt.Errorf("read it: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, nil))
+	}, nil, keys)
+	if n := int(read.Load()); n > lookAtOnce || !got.Forbidden || got.Unasked != len(keys) {
+		t.Errorf("%d were read: %+v", n, got)
 	}
 }
 

@@ -72,6 +72,15 @@ func TestTeardownLeavesWhatOthersManage(t *testing.T) {
 	t.Run("one that says nothing", refused)
 	says(eu)
 	t.Run("one that is acted upon here, whatever it says", refused)
+	t.Run("the deletion of one that is acted upon here, too", func(t *testing.T) {
+		_, err := Teardown(ctx, e.Deps, TeardownOptions{Target: target, DeleteClusters: true})
+		if err == nil || !strings.Contains(err.Error(), "team-a/alpha is managed by eu") {
+			t.Errorf("two management clusters act on it, and one deletes it: %v", err)
+		}
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, alpha); err != nil || alpha.DeletionTimestamp != nil {
+			t.Fatalf("another one's was deleted: %v", err)
+		}
+	})
 	paused := true
 	alpha.Spec.Paused = &paused
 	if err := e.Client.Update(ctx, alpha); err != nil {

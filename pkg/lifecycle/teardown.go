@@ -81,6 +81,9 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 	if err := t.look(ctx); err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
+	if err := t.refuseAnothers(ctx); err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
 	t.result.Plan = t.plan(ctx)
 	if ctx.Err() != nil { // what did not answer in time is not gone
 		return nil, steps.TimedOut(ctx, context.Cause(ctx))
@@ -89,6 +92,9 @@ func Teardown(ctx context.Context, deps management.Deps, o TeardownOptions) (*Te
 		return t.result, err
 	}
 	if err := t.lookAgain(ctx, "while you were asked"); err != nil {
+		return nil, steps.TimedOut(ctx, err)
+	}
+	if err := t.refuseAnothers(ctx); err != nil {
 		return nil, steps.TimedOut(ctx, err)
 	}
 	if err := steps.Run(ctx, deps.Report, t.steps()); err != nil {

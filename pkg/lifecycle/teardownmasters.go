@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,6 +44,17 @@ func (t *teardown) onlyHere(ctx context.Context, clusters []capi.Cluster) ([]cap
 			owner.ManagementCluster, t.opts.Target.Name))
 		return true
 	}), nil
+}
+
+// refuseAnothers refuses the deletion of Clusters whose own record names another management cluster of the fleet, such as another restore
+// of the same snapshot: their machines are its machines.
+func (t *teardown) refuseAnothers(ctx context.Context) error {
+	if record := t.opts.Target.Record; t.opts.DeleteClusters && t.client != nil && record != nil {
+		at := handover.Side{Name: t.opts.Target.Name, Client: t.client}
+		refusal, err := handover.RefuseDeletion(ctx, at, t.clusters, record.FleetID)
+		return errors.Join(refusal, err)
+	}
+	return nil
 }
 
 // waysOut is the hint if Clusters live only here. A management cluster of the fleet can take over its own Cluster, and no pivot may point

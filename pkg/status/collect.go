@@ -38,6 +38,8 @@ type Sources struct {
 	Place func(ctx context.Context, client *kube.Client) (*Problem, error)
 	// Served, if not nil, tells whether the fleet repo without a remote is being served.
 	Served func(ctx context.Context) (bool, error)
+	// Answers, if not nil, keeps what the workload clusters say of their owners between the reports of a watch.
+	Answers *Answers
 }
 
 // Collect reads all sources in parallel.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -41,6 +42,8 @@ type OwnRecords struct {
 	// Silent did not answer this machine. NotAsked had no kubeconfig, or the time was over.
 	Silent   int `json:"silent"`
 	NotAsked int `json:"notAsked"`
+	// Forbidden: the user may not read the kubeconfig of a cluster, so no further cluster was asked.
+	Forbidden bool `json:"forbidden,omitempty"`
 }
 
 // missed tells in a few words which clusters perhaps have another owner, and nobody knows; "" if there are none.
@@ -53,7 +56,11 @@ func (o OwnRecords) missed() string {
 		how = append(how, fmt.Sprintf("%d did not", o.Silent))
 	}
 	if o.NotAsked > 0 {
-		how = append(how, fmt.Sprintf("%d were not asked", o.NotAsked))
+		not := fmt.Sprintf("%d were not asked", o.NotAsked)
+		if o.Forbidden {
+			not += ", because your user may not read their kubeconfigs"
+		}
+		how = append(how, not)
 	}
 	return "asked for their own record of their owner: " + strings.Join(how, ", ")
 }
@@ -76,8 +83,12 @@ func (c *collector) ownRecords(ctx context.Context, manager *capi.Manager, clust
 			rest = append(rest, cl.Key())
 		}
 	}
-	asked := handover.AskForRecords(ctx, manager, first, rest)
-	c.report.OwnRecords = OwnRecords{Answered: asked.Answered, Silent: asked.Silent, NotAsked: asked.Unasked}
+	asked := c.from.Answers.latest(time.Now(), slices.Concat(first, rest), func() handover.OwnRecords {
+		return handover.AskForRecords(ctx, manager, first, rest)
+	})
+	c.report.OwnRecords = OwnRecords{
+		Answered: asked.Answered, Silent: asked.Silent, NotAsked: asked.Unasked, Forbidden: asked.Forbidden,
+	}
 	for i := range c.report.Clusters {
 		w := &c.report.Clusters[i]
 		if own, has := asked.Records[kube.Key{Namespace: w.Namespace, Name: w.Name}.String()]; has {

@@ -164,7 +164,7 @@ func TestRefusedForms(t *testing.T) {
 		{"kubeadm", "files: [{path: /etc/motd", "format: ignition\n  files: [{path: etc/motd", "files[0].path"},
 		{"kubeadm", "path: /etc/motd", "path: /etc/", "is a folder"},
 		{"kubeadm", "path: /etc/motd", `path: 'C:\a'`, ""},
-		{"kubeadm", "owner: root:root", "owner: root root", "files[0].owner"},
+		{"kubeadm", "owner: root:root", "owner: adm root", "files[0].owner"},
 		{"kubeadm", "name: ops", "name: ops team", "users[0].name"},
 		{"kubeadm", "ssh-ed25519 AAAA ops", "/home/ops/.ssh/id.pub", "sshAuthorizedKeys[0]"},
 		{"kubeadm", "ntp.example.com", "https://ntp.example.com", "servers[0]"},

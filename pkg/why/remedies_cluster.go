@@ -68,14 +68,20 @@ func clusterRemedies() []Remedy {
 		},
 		{
 			ID: "two-owners", Title: "Two management clusters act on it",
-			Means: "Another management cluster has taken the cluster over, and an old copy of this one came back. Each undoes the changes " +
-				"of the other.",
+			Means: "Another management cluster has taken the cluster over, and an old copy of this one came back, or both were restored from " +
+				"one snapshot. Each undoes the changes of the other. The cluster's own record of its owner (ConfigMap " +
+				"`kube-system/fleetctl-owner` in the workload cluster) may tell so, or the mark on the Cluster.",
 			Do: "Decide which of them manages the cluster. `fleetctl cluster detach NAME --management OLD` takes it from the other one: it " +
-				"deletes nothing.",
+				"deletes nothing. The cluster's own record may be wrong. Look first whether the management cluster that it names has the " +
+				"Cluster: `fleetctl status --management OTHER`. If that one does not have it, delete the ConfigMap " +
+				"`kube-system/fleetctl-owner` in the workload cluster: this ends a false alarm.",
 			match: match{stages: []Stage{StageCluster}, texts: []string{`TWO OWNERS:`}},
 			examples: []example{{
 				StageCluster, "", "",
 				"TWO OWNERS: management cluster second has taken it over (hand-over 2), but this one acts on it, too",
+			}, {
+				StageCluster, "", "",
+				"TWO OWNERS: its own record says that management cluster second has taken it over (hand-over 2), but this one acts on it, too",
 			}},
 		},
 		{
