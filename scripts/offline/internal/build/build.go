@@ -119,7 +119,8 @@ func (o *Options) complete() error {
 	if len(o.Only) == 0 {
 		o.Only = DefaultParts
 	}
-	if o.CompileOnly && !slices.Equal(o.Only, []string{Providers}) && !slices.Equal(o.Only, []string{Providers, Before}) {
+	others := slices.ContainsFunc(o.Only, func(part string) bool { return part != Providers && part != Before })
+	if o.CompileOnly && (others || !slices.Contains(o.Only, Providers)) {
 		return fmt.Errorf("--compile-only is for --only %s and for --only %s,%s", Providers, Providers, Before)
 	}
 	for _, cloud := range o.Clouds {
