@@ -225,7 +225,8 @@ AWS_BUNDLE := $(OFFLINE)/bundle-aws
 # The part of these tests that takes minutes: the infrastructure that a commit makes, what status says of it, credentials, and teardown.
 CLOUDS_FIRST := ^TestAWS$$
 
-# The environment and the command of these tests: $(1) are the tests, and $(2) is the bundle.
+# The environment and the command of these tests: $(1) are the tests, $(2) is the bundle, and $(3) is another build tag, if any.
+comma := ,
 define clouds
 	python=$$(scripts/moto.sh); \
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
@@ -233,7 +234,7 @@ define clouds
 	FLEETCTL_E2E_PROGRAMS="$(PROGRAMS)" \
 	FLEETCTL_E2E_PYTHON="$$python" \
 	FLEETCTL_E2E_VSPHERE="$(CURDIR)/bin/vcsim" \
-	$(GO_TEST) . -trimpath -tags e2e,clouds -count=1 -v -timeout 90m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+	$(GO_TEST) . -trimpath -tags e2e,clouds$(addprefix $(comma),$(3)) -count=1 -v -timeout 90m -run '$(1)' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
 endef
 
 .PHONY: compile-aws
@@ -285,6 +286,19 @@ e2e-upgrade: build bundle-before ## Real controllers go from an older release to
 	FLEETCTL_E2E_PROGRAM="$(CURDIR)/bin/fleetctl" \
 	FLEETCTL_E2E_BUNDLE="$(BEFORE_BUNDLE)" \
 	$(GO_TEST) . -trimpath -tags e2e,upgrade -count=1 -v -timeout 20m -run '^TestUpgrade$$' $(TESTFLAGS) ./cmd/fleetctl/e2e/...
+
+# The same bundle with AWS's provider in both releases. What the first build compiles, it shares with bundle-before and bundle-aws for the
+# most part: only the older release of the provider is compiled beside them, in some minutes of processor time.
+AWS_BEFORE_BUNDLE := $(OFFLINE)/bundle-aws-before
+
+.PHONY: bundle-aws-before
+bundle-aws-before: ## Build the bundle of e2e-upgrade-aws
+	$(OFFLINE_BUILD) -only control-plane
+	$(OFFLINE_BUILD) -only providers,before -clouds aws -out "$(AWS_BEFORE_BUNDLE)"
+
+.PHONY: e2e-upgrade-aws
+e2e-upgrade-aws: build bundle-aws-before ## The same for AWS's provider, with a cluster alive in a simulated AWS; needs Python, and installs moto where it is missing; each night
+	$(call clouds,^TestAWSUpgrade$$,$(AWS_BEFORE_BUNDLE),upgrade)
 
 # The bundle with Flux's two image controllers. The first build takes three minutes of processor time.
 IMAGES_BUNDLE := $(OFFLINE)/bundle-images

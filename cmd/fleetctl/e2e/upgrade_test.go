@@ -74,7 +74,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := alive(t, client)
+	before := alive(t, client, devMachine)
 	if len(before) == 0 {
 		t.Fatal("there is nothing alive to look at")
 	}
@@ -86,17 +86,13 @@ func TestUpgrade(t *testing.T) {
 		if r.code != 3 {
 			t.Errorf("exit %d, want 3: %s", r.code, r.stderr)
 		}
-		steps := map[string]string{}
-		for _, c := range decode[struct{ Components []planned }](t, r.stdout).Components {
-			if c.Declared != "" && c.Installed != c.Declared { // the host's Kubernetes is not declared
-				steps[c.Type+" "+c.Name] = c.Installed + " to " + c.Declared
-			}
-		}
+		steps := plannedSteps(t, r.stdout)
 		capi := capiBefore + " to " + capiNow
 		if want := map[string]string{
 			"core cluster-api": capi, "bootstrap kubeadm": capi, "control-plane kubeadm": capi,
 			"infrastructure docker":     dockerBefore + " to " + dockerNow,
-			"cert-manager cert-manager": certsBefore + " to " + certsNow, "flux flux": fluxBefore + " to " + fluxNow,
+			"cert-manager cert-manager": certsBefore + " to " + certsNow, //nolint:dupword // the type, and the name
+			"flux flux":                 fluxBefore + " to " + fluxNow,
 		}; !maps.Equal(steps, want) {
 			t.Errorf("it plans %v, want %v", steps, want)
 		}
@@ -118,26 +114,7 @@ func TestUpgrade(t *testing.T) {
 		controllersRun(t, client, controllersBefore)
 	})
 	f.step("killed on the way", func(t *testing.T) {
-		cmd := f.command("upgrade", "apply", "--bundle", bundle)
-		progress := &echo{t: t}
-		cmd.Stderr = progress
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the core provider is being replaced", 2*time.Minute, func() string {
-			d := &unstructured.Unstructured{}
-			d.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
-			err := client.Get(t.Context(), kube.Key{Namespace: "capi-system", Name: "capi-controller-manager"}, d)
-			if replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); err == nil && replicas == 1 &&
-				strings.Contains(fmt.Sprint(d.Object), capiBefore) {
-				return "the old one runs"
-			}
-			return ""
-		})
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // it was killed
+		f.killedUpgrading(t, client, kube.Key{Namespace: "capi-system", Name: "capi-controller-manager"}, capiBefore)
 	})
 	f.step("run again it comes to its end", func(t *testing.T) {
 		result := decode[struct {
@@ -156,15 +133,7 @@ func TestUpgrade(t *testing.T) {
 	})
 	f.step("the cluster has lived on", func(t *testing.T) {
 		f.ready(3 * time.Minute)
-		after := alive(t, client)
-		for name, was := range before {
-			if now, ok := after[name]; !ok || now != was {
-				t.Errorf("%s\nbefore %s\nafter  %s", name, was, now)
-			}
-		}
-		if len(after) != len(before) {
-			t.Errorf("before %v\nafter  %v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
-		}
+		sameObjects(t, before, alive(t, client, devMachine))
 	})
 	f.step("it still does as it is told", func(t *testing.T) {
 		f.ok("pool", "scale", "demo", "md-0", "--replicas", "3", "--commit")
@@ -189,6 +158,40 @@ type upgraded struct{ Name, Type, From, To string }
 
 // planned is what the plan says of a component.
 type planned struct{ Name, Type, Installed, Declared string }
+
+// plannedSteps are the upgrades of a plan, by the type and the name of what is upgraded.
+func plannedSteps(t *testing.T, plan string) map[string]string {
+	t.Helper()
+	steps := map[string]string{}
+	for _, c := range decode[struct{ Components []planned }](t, plan).Components {
+		if c.Installed != "" && c.Declared != "" && c.Installed != c.Declared {
+			steps[c.Type+" "+c.Name] = c.Installed + " to " + c.Declared
+		}
+	}
+	return steps
+}
+
+// killedUpgrading kills an upgrade as soon as the Deployment of a provider does not run in its old version any more.
+func (f *fleet) killedUpgrading(t *testing.T, client *kube.Client, deployment kube.Key, version string) {
+	t.Helper()
+	r := f.begin("upgrade", "apply", "--bundle", os.Getenv(envBundle))
+	eventually(t, deployment.Name+" is being replaced", 2*time.Minute, func() string {
+		d := &unstructured.Unstructured{}
+		d.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+		err := client.Get(t.Context(), deployment, d)
+		if replicas, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); err == nil && replicas == 1 &&
+			strings.Contains(fmt.Sprint(d.Object), version) {
+			return "the old one runs"
+		}
+		return ""
+	})
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-r.ended; err == nil || r.cmd.ProcessState.Exited() {
+		t.Fatalf("it had ended by itself: %v", err)
+	}
+}
 
 // edit puts the new versions of everything into fleet.yaml, and commits it.
 func (f *fleet) edit() {
@@ -242,8 +245,8 @@ func controllersRun(t *testing.T, client *kube.Client, want map[string]string) {
 	}
 }
 
-// providersRun expects the providers to run in these versions.
-func (f *fleet) providersRun(t *testing.T, capi, docker string) {
+// providersRun expects Cluster API's own providers and the one of the infrastructure to run in these versions.
+func (f *fleet) providersRun(t *testing.T, capi, infrastructure string) {
 	t.Helper()
 	st := decode[struct {
 		Providers []struct {
@@ -256,8 +259,8 @@ func (f *fleet) providersRun(t *testing.T, capi, docker string) {
 	}
 	for _, p := range st.Providers {
 		want := capi
-		if p.Name == "docker" {
-			want = docker
+		if p.Type == "infrastructure" {
+			want = infrastructure
 		}
 		if p.Version != want || !p.Ready {
 			t.Errorf("%+v, want version %s", p, want)
@@ -265,22 +268,23 @@ func (f *fleet) providersRun(t *testing.T, capi, docker string) {
 	}
 }
 
-// alive is what must not change of the objects that make a cluster: by kind and name who they are, when they were made, what they are to
-// be, and which machine is behind them.
-func alive(t *testing.T, client *kube.Client) map[string]string {
+var devMachine = schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "DevMachine"}
+
+// alive is what must not change of the objects that make a cluster, with those of the kinds of its infrastructure: by kind and name who
+// they are, when they were made, what they are to be, and which machine is behind them.
+func alive(t *testing.T, client *kube.Client, infrastructure ...schema.GroupVersionKind) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, gvk := range []schema.GroupVersionKind{
+	for _, gvk := range append([]schema.GroupVersionKind{
 		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
 		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
 		{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "MachineDeployment"},
 		{Group: "controlplane.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmControlPlane"},
 		{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta2", Kind: "KubeadmConfig"},
-		{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta2", Kind: "DevMachine"},
 		{Group: "helm.toolkit.fluxcd.io", Version: "v2", Kind: "HelmRelease"},
 		{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Kind: "Kustomization"},
 		{Group: "source.toolkit.fluxcd.io", Version: "v1", Kind: "GitRepository"},
-	} {
+	}, infrastructure...) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err := client.List(t.Context(), list); err != nil {
@@ -303,6 +307,19 @@ func alive(t *testing.T, client *kube.Client) map[string]string {
 		}
 	}
 	return found
+}
+
+// sameObjects requires that two answers of alive are the same.
+func sameObjects(t *testing.T, before, after map[string]string) {
+	t.Helper()
+	for name, was := range before {
+		if now, ok := after[name]; !ok || now != was {
+			t.Errorf("%s\nbefore %s\nafter  %s", name, was, now)
+		}
+	}
+	if len(after) != len(before) {
+		t.Errorf("before %v\nafter  %v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+	}
 }
 
 func countMachines(objects map[string]string) int {

@@ -26,7 +26,9 @@ const (
 	Peers        = "peers"         // kind, clusterctl and helm
 	Gitea        = "gitea"         // a Git forge
 	Providers    = "providers"     // the bundle, with the clouds' infrastructure providers in it too
-	Before       = "before"        // the bundle, with an older release of every controller in it too: for tests of upgrades
+	// Before is the bundle, with an older release of every controller in it too, for tests of upgrades. Together with Providers, it has
+	// older releases of the clouds' providers as well.
+	Before = "before"
 )
 
 // Parts are all parts, and which of them a build makes when none is chosen.
@@ -85,17 +87,27 @@ func Build(ctx context.Context, o Options, r *report.Reporter) error {
 // compileOnly compiles the programs of the clouds' providers: the minutes of a build that has them, without the lock that others wait for.
 func compileOnly(ctx context.Context, o Options, r *report.Reporter) error {
 	compiler := gobuild.Builder{Cache: cache.Look(o.Cache), Modules: filepath.Join(o.Source, "modules")}
-	for _, cloud := range o.Clouds {
-		for _, p := range recipe.CloudProviders[cloud] {
-			step := r.Start("compile " + p.Name)
-			err := compiler.Compile(ctx, p)
-			step.End(err)
-			if err != nil {
-				return err
-			}
+	for _, p := range o.cloudPrograms() {
+		step := r.Start("compile " + p.Name)
+		err := compiler.Compile(ctx, p)
+		step.End(err)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// cloudPrograms are the programs of the clouds' providers, with those of the releases before if the part Before is chosen, too.
+func (o *Options) cloudPrograms() []recipe.Program {
+	var programs []recipe.Program
+	for _, cloud := range o.Clouds {
+		programs = append(programs, recipe.CloudProviders[cloud]...)
+		if slices.Contains(o.Only, Before) {
+			programs = append(programs, recipe.CloudProvidersBefore[cloud]...)
+		}
+	}
+	return programs
 }
 
 func (o *Options) complete() error {
@@ -107,8 +119,9 @@ func (o *Options) complete() error {
 	if len(o.Only) == 0 {
 		o.Only = DefaultParts
 	}
-	if o.CompileOnly && !slices.Equal(o.Only, []string{Providers}) {
-		return fmt.Errorf("--compile-only is for --only %s", Providers)
+	others := slices.ContainsFunc(o.Only, func(part string) bool { return part != Providers && part != Before })
+	if o.CompileOnly && (others || !slices.Contains(o.Only, Providers)) {
+		return fmt.Errorf("--compile-only is for --only %s and for --only %s,%s", Providers, Providers, Before)
 	}
 	for _, cloud := range o.Clouds {
 		if !slices.Contains(recipe.Clouds, cloud) {
@@ -170,6 +183,9 @@ func (b *builder) run(ctx context.Context) error {
 	if wants(Before) {
 		steps = append(steps, b.before)
 	}
+	if wants(Before) && wants(Providers) {
+		steps = append(steps, b.cloudProvidersBefore)
+	}
 	if wants(Node) {
 		steps = append(steps, b.nodes)
 	}
@@ -204,9 +220,7 @@ func (b *builder) expect() error {
 		programs = append(programs, recipe.Before...)
 	}
 	if slices.Contains(b.Only, Providers) {
-		for _, cloud := range b.Clouds {
-			programs = append(programs, recipe.CloudProviders[cloud]...)
-		}
+		programs = append(programs, b.cloudPrograms()...)
 	}
 	ahead, err := b.compiler().Ahead(programs)
 	if err != nil {

@@ -182,6 +182,32 @@ func (b *builder) cloudProviders(ctx context.Context) (err error) {
 	return nil
 }
 
+// cloudProvidersBefore adds older releases of these providers, of the clouds that have one.
+func (b *builder) cloudProvidersBefore(ctx context.Context) error {
+	for _, cloud := range b.Clouds {
+		programs := recipe.CloudProvidersBefore[cloud]
+		if len(programs) == 0 {
+			continue
+		}
+		if err := b.buildPrograms(ctx, programs); err != nil {
+			return err
+		}
+		if err := b.programImages(ctx, []recipe.Image{recipe.CloudProviderImagesBefore[cloud]}, b.images); err != nil {
+			return err
+		}
+		module, err := b.source(ctx, programs[0].Module, manifests.CloudModules[cloud][0])
+		if err != nil {
+			return err
+		}
+		files, err := manifests.CloudProviderBefore(cloud, module)
+		if err != nil {
+			return fmt.Errorf("manifests of the provider %s before: %w", cloud, err)
+		}
+		maps.Copy(b.files, files)
+	}
+	return nil
+}
+
 func (b *builder) cloudManifests(ctx context.Context, cloud string) error {
 	modules := map[string]string{}
 	for _, path := range manifests.CloudModules[cloud] {

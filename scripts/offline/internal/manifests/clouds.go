@@ -71,6 +71,26 @@ func CloudProvider(cloud string, modules map[string]string) (map[string][]byte, 
 		}
 		source = work
 	}
+	return p.repository(source, metadata)
+}
+
+// cloudVersionsBefore are the versions of recipe.CloudProvidersBefore, by cloud.
+var cloudVersionsBefore = map[string]string{"aws": recipe.AWSProviderBefore}
+
+// CloudProviderBefore is CloudProvider for the release of recipe.CloudProvidersBefore. module is the folder of its module.
+func CloudProviderBefore(cloud, module string) (map[string][]byte, error) {
+	p, version := cloudProviders[cloud], cloudVersionsBefore[cloud]
+	p.image = strings.TrimSuffix(p.image, p.version) + version
+	p.version = version
+	metadata, err := os.ReadFile(filepath.Join(module, "metadata.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	return p.repository(module, metadata)
+}
+
+// repository are the files of the provider's repository, content by path in the bundle. source is the folder that has its manifests.
+func (p provider) repository(source string, metadata []byte) (map[string][]byte, error) {
 	manifest, err := p.manifest(source)
 	if err != nil {
 		return nil, err

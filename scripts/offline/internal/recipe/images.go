@@ -58,6 +58,7 @@ var ImageAutomationImages = []Image{
 // The images of CloudProviders, under the names of their releases.
 const (
 	AWSImage                  = "registry.k8s.io/cluster-api-aws/cluster-api-aws-controller:" + AWSProvider
+	AWSImageBefore            = "registry.k8s.io/cluster-api-aws/cluster-api-aws-controller:" + AWSProviderBefore
 	GCPImage                  = "registry.k8s.io/cluster-api-gcp/cluster-api-gcp-controller:" + GCPProvider
 	AzureImage                = "registry.k8s.io/cluster-api-azure/cluster-api-azure-controller:" + AzureProvider
 	VSphereImage              = "registry.k8s.io/cluster-api-vsphere/cluster-api-vsphere-controller:" + VSphereProvider
@@ -70,6 +71,14 @@ var CloudProviderImages = map[string]Image{
 	"gcp":     manager(GCPImage, "cluster-api-gcp-controller"),
 	"azure":   manager(AzureImage, "cluster-api-azure-controller"),
 	"vsphere": manager(VSphereImage, "cluster-api-vsphere-controller"),
+}
+
+// CloudProviderImagesBefore are the images of CloudProvidersBefore, by cloud.
+var CloudProviderImagesBefore = map[string]Image{
+	"aws": {
+		Ref: AWSImageBefore, Step: "cluster-api-aws-controller" + suffixBefore, Program: "cluster-api-aws-controller" + suffixBefore,
+		Path: "/manager", Entrypoint: true,
+	},
 }
 
 // ServiceOperator is the image of Azure Service Operator. It also holds the CRDs of its release, in ServiceOperatorCRDs.

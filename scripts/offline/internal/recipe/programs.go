@@ -36,6 +36,8 @@ const (
 	FluxBefore        = "v2.9.4"
 	Containerd        = "v2.3.4"
 	AWSProvider       = "v2.13.0"
+	// AWSProviderBefore is a release to upgrade from: the newest of the minor version before.
+	AWSProviderBefore = "v2.12.1"
 	GCPProvider       = "v1.13.1"
 	AzureProvider     = "v1.23.0"
 	VSphereProvider   = "v1.14.0"
@@ -126,6 +128,14 @@ var CloudProviders = map[string][]Program{
 		{Name: "azure-service-operator", Module: "aso", Package: "github.com/Azure/azure-service-operator/v2/cmd/controller"},
 	},
 	"vsphere": {{Name: "cluster-api-vsphere-controller", Module: "capv", Package: "sigs.k8s.io/cluster-api-provider-vsphere"}},
+}
+
+// CloudProvidersBefore are the managers of the providers in a release before, by cloud, for tests of upgrades. Most clouds have none.
+var CloudProvidersBefore = map[string][]Program{
+	"aws": {{
+		Name: "cluster-api-aws-controller" + suffixBefore, Module: "capa" + suffixBefore,
+		Package: "sigs.k8s.io/cluster-api-provider-aws/v2",
+	}},
 }
 
 // Peers are other projects' programs, to compare with and to look at clusters with.

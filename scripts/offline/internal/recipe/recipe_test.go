@@ -16,8 +16,11 @@ func TestImagesHoldKnownPrograms(t *testing.T) {
 	all := slices.Concat(Controllers, Before, ImageAutomation, ControlPlane, Node, Peers, Forge)
 	bundle := append(slices.Concat(ControllerImages, BeforeImages, ImageAutomationImages, ControlPlaneImages), ServiceOperator)
 	for _, cloud := range Clouds {
-		all = append(all, CloudProviders[cloud]...)
+		all = slices.Concat(all, CloudProviders[cloud], CloudProvidersBefore[cloud])
 		bundle = append(bundle, CloudProviderImages[cloud])
+		if before, ok := CloudProviderImagesBefore[cloud]; ok {
+			bundle = append(bundle, before)
+		}
 	}
 	for _, p := range all {
 		if other, twice := programs[p.Name]; twice && !reflect.DeepEqual(p, other) { // etcd is the embedded host's and a node's
@@ -53,7 +56,7 @@ func TestImagesHoldKnownPrograms(t *testing.T) {
 func TestModulesHoldTheirPrograms(t *testing.T) {
 	programs := slices.Concat(Controllers, Before, ImageAutomation, ControlPlane, Node, Peers, Forge)
 	for _, cloud := range Clouds {
-		programs = append(programs, CloudProviders[cloud]...)
+		programs = slices.Concat(programs, CloudProviders[cloud], CloudProvidersBefore[cloud])
 	}
 	for _, p := range programs {
 		module, err := os.ReadFile(filepath.Join("..", "..", "modules", p.Module, "go.mod"))
@@ -119,7 +122,17 @@ func TestModulesAgree(t *testing.T) {
 			t.Errorf("%s: %s in controllers, %s in kube-control-plane", module, other, version)
 		}
 	}
-	agreesWithFleetctl(t, versions(t, "capa"), controllers)
+	capa, before := versions(t, "capa"), versions(t, "capa-before")
+	agreesWithFleetctl(t, capa, controllers)
+	for module, version := range before {
+		if strings.HasPrefix(module, "github.com/aws/") && capa[module] != version {
+			t.Errorf("%s: %s in capa-before, and %s in capa", module, version, capa[module])
+		}
+	}
+	const aws = "sigs.k8s.io/cluster-api-provider-aws/v2"
+	if capa[aws] != AWSProvider || before[aws] != AWSProviderBefore {
+		t.Errorf("capa has %s and capa-before %s, and images are called %s and %s", capa[aws], before[aws], AWSProvider, AWSProviderBefore)
+	}
 	const kubernetes = "k8s.io/kubernetes"
 	if node := versions(t, "kubernetes")[kubernetes]; node != controlPlane[kubernetes] || node != Kubernetes {
 		t.Errorf("%s: %s on a node, %s on the embedded host, and images are called %s", kubernetes, node, controlPlane[kubernetes], Kubernetes)
@@ -161,7 +174,7 @@ func versionsIn(t *testing.T, file string) map[string]string {
 	}
 	chosen, replaced := map[string]string{}, map[string]string{}
 	for line := range strings.Lines(string(raw)) {
-		fields := strings.Fields(strings.TrimPrefix(line, "replace"))
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimPrefix(line, "replace"), "require"))
 		switch {
 		case len(fields) >= 4 && fields[1] == "=>":
 			replaced[fields[0]] = fields[3]
