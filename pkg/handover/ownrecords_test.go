@@ -101,7 +101,7 @@ func TestAskingStopsWhereItIsForbidden(t *testing.T) {
 		keys = append(keys, kube.Key{Namespace: "n", Name: fmt.Sprint(i)})
 	}
 	var read atomic.Int32
-	got := askForRecords(t.Context(), func(_ context.Context, key kube.Key) ([]byte, error) {
+	got := askForRecords(t.Context(), lookBounds{time.Minute, time.Minute}, func(_ context.Context, key kube.Key) ([]byte, error) {
 		read.Add(1)
 		return nil, fmt.Errorf("read it: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, key.Name, nil))
 	}, nil, keys)
