@@ -10,8 +10,11 @@ import (
 // chart that has it.
 var oddities = map[string][]any{
 	"labels": {
-		map[string]any{"a..b/x": "y"}, map[string]any{"a-.b/x": "y"}, map[string]any{"a.-b/x": "y"},
-		map[string]any{strings.Repeat("a", 64): "y"}, map[string]any{strings.Repeat("a.", 130) + "b/x": "y"},
+		map[string]any{"a..b/x": "y"},
+		map[string]any{"a-.b/x": "y"},
+		map[string]any{"a.-b/x": "y"},
+		map[string]any{strings.Repeat("a", 64): "y"},
+		map[string]any{strings.Repeat("a.", 130) + "b/x": "y"},
 	},
 	"kubernetesVersion": {
 		"v1.036.3",
