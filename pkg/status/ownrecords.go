@@ -162,7 +162,7 @@ func (o *OwnRecord) text() string {
 	const who = "its own record: "
 	switch {
 	case o.Damaged:
-		return who + "damaged"
+		return "its own record: damaged"
 	case o.Here || o.told:
 		return ""
 	case o.ManagementCluster == "":
