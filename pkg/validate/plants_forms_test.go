@@ -1,11 +1,5 @@
 package validate
 
-import "slices"
-
-func plants() []plant {
-	return slices.Concat(plantsInFiles(), plantsInObjects(), plantsRefused(), plantsInForms())
-}
-
 // plantsInForms are texts that a schema takes, and that the API server, Flux or a machine refuses. Each stands in the line with at.
 func plantsInForms() (out []plant) {
 	for _, p := range []struct{ name, rule, object, at string }{

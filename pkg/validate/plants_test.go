@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,10 @@ type plant struct {
 	also []string
 	// more is done to the files besides.
 	more func(files map[string]string)
+}
+
+func plants() []plant {
+	return slices.Concat(plantsInFiles(), plantsInObjects(), plantsRefused(), plantsInForms())
 }
 
 // plantsInFiles are errors that keep a folder from being built or applied, and those of references.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
@@ -19,7 +20,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // tagKey matches the keys that the tagging API takes. EC2 takes others, too, and no other service has a resource with such a tag: so any
 // user of the account could give an instance a tag that this API does not search for, and the region would never be searched to its end.
-var tagKey = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]{1,128}$`)
+var tagKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]{1,128}$`) })
 
 // others lists the resources of other services with the tag of the fleet or of one of the clusters. The tagging API can only search for
 // whole tags. It also lists EC2 and load balancers, but later than these services themselves, so others skips them.
@@ -37,7 +38,7 @@ func (r *region) others(ctx context.Context, c *collector, fleet string, cluster
 	}
 	for _, name := range sortedKeys(names) {
 		for _, prefix := range []string{providerTag, kubernetesTag} {
-			if key := prefix + name; tagKey.MatchString(key) {
+			if key := prefix + name; tagKey().MatchString(key) {
 				filters = append(filters, types.TagFilter{Key: &key, Values: []string{owned}})
 			}
 		}
