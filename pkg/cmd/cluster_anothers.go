@@ -21,7 +21,7 @@ const askTime = 15 * time.Second
 func refuseAnothers(ctx context.Context, f *factory, cluster fleetrepo.Cluster, dir string) error {
 	target, err := management.Find(f.store(), cluster.ManagementCluster, dir)
 	if err != nil || target.Record == nil {
-		return nil //nolint:nilerr // this machine does not know it
+		return nil // this machine does not know it
 	}
 	asked, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

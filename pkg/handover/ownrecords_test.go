@@ -203,7 +203,8 @@ func TestContradicts(t *testing.T) {
 			theirs(func(*capi.Owner) {}), capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 2, From: "u2"}, "f", false,
 		},
 		"of who has taken it back from here": {
-			theirs(func(o *capi.Owner) { o.Epoch = 3 }), capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 2, From: "u2"},
+			theirs(func(o *capi.Owner) { o.Epoch = 3 }),
+			capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 2, From: "u2"},
 			"f", true,
 		},
 		"an older one":      {theirs(func(o *capi.Owner) { o.Epoch = 1 }), mine, "f", false},

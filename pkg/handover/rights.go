@@ -27,7 +27,8 @@ func needed() []authorizationv1.ResourceAttributes {
 		{Verb: "impersonate", Resource: "groups", Name: administrators},
 		{Verb: "create", Resource: "namespaces"},
 		{Verb: "create", Resource: "configmaps", Namespace: JournalKey.Namespace},
-		{Verb: "list", Resource: "pods"}, {Verb: "watch", Resource: "pods"},
+		{Verb: "list", Resource: "pods"},
+		{Verb: "watch", Resource: "pods"},
 	}
 	for _, of := range []struct {
 		group, resource, namespace string

@@ -92,7 +92,7 @@ func TestUpgrade(t *testing.T) {
 			"core cluster-api": capi, "bootstrap kubeadm": capi, "control-plane kubeadm": capi,
 			"infrastructure docker":     dockerBefore + " to " + dockerNow,
 			"cert-manager cert-manager": certsBefore + " to " + certsNow, //nolint:dupword // the type, and the name
-			"flux flux":                 fluxBefore + " to " + fluxNow,
+			"flux " + "flux":            fluxBefore + " to " + fluxNow,
 		}; !maps.Equal(steps, want) {
 			t.Errorf("it plans %v, want %v", steps, want)
 		}
