@@ -36,8 +36,7 @@ func RefuseDeletion(ctx context.Context, at Side, clusters []capi.Cluster, fleet
 		return nil, err
 	}
 	return diag.Errorf("decide which of them manages it; if it is the other one, run `"+
-		diag.ShellCommand("fleetctl", "cluster", "detach", clusterIn(others[0]), "--management", at.Name)+"`: it deletes nothing; "+
-		"if the record is wrong, delete the ConfigMap "+OwnerKey.String()+" of that cluster",
+		diag.ShellCommand("fleetctl", "cluster", "detach", clusterIn(others[0]), "--management", at.Name)+"`: it deletes nothing; "+IfWrong(),
 		"%s may not delete what another management cluster manages, as the clusters' own records say: %s", at.Name,
 		strings.Join(others, ", ")), nil
 }

@@ -81,14 +81,13 @@ func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key, to string) e
 	}
 	owner, err := readOwner(asked, kubeconfig)
 	mine := capi.OwnerIn(object.GetAnnotations())
-	wrong := "if the record is wrong, delete the ConfigMap " + OwnerKey.String() + " of that cluster"
 	switch {
 	case errors.Is(err, errDamaged):
-		return diag.Errorf("find out whether another management cluster manages it; "+wrong, "cluster %s: %w", cluster, errDamaged)
+		return diag.Errorf("find out whether another management cluster manages it; "+IfWrong(), "cluster %s: %w", cluster, errDamaged)
 	case err != nil || owner.UID != "" && slices.Contains([]string{uid, to}, owner.UID) || precedes(owner, mine, uid):
 		return ctx.Err()
 	case owner.Epoch == mine.Epoch: // two restores of one snapshot
-		return diag.Errorf("find out which of the two is to manage it, and run `fleetctl cluster detach` at the other one; "+wrong,
+		return diag.Errorf("find out which of the two is to manage it, and run `fleetctl cluster detach` at the other one; "+IfWrong(),
 			"cluster %s %s, as its own record says, and %s acts on it, too", cluster, heldBy(owner, nil, owner.Fleet), at.Name)
 	}
 	says := "was detached"
@@ -96,6 +95,6 @@ func RefuseAnothers(ctx context.Context, at Side, cluster kube.Key, to string) e
 		says = "is managed by " + owner.ManagementCluster
 	}
 	detach := diag.ShellCommand("fleetctl", "cluster", "detach", cluster.String(), "--management", at.Name)
-	return diag.Errorf("if it is there, remove the copy: `"+detach+"`; "+wrong,
+	return diag.Errorf("if it is there, remove the copy: `"+detach+"`; "+IfWrong(),
 		"cluster %s %s, as its own record says: what %s has is a leftover copy", cluster, says, at.Name)
 }

@@ -31,6 +31,11 @@ const (
 	mostOfOwner = 16 << 20
 )
 
+// IfWrong is what to do about the record in a workload cluster if it is wrong, for the end of a hint.
+func IfWrong() string {
+	return "if the record is wrong, delete the ConfigMap " + OwnerKey.String() + " of that cluster"
+}
+
 // errDamaged says that a workload cluster has a record of its owner which names none, and which fleetctl did not write so.
 var errDamaged = errors.New("its record of its owner is damaged: ConfigMap " + OwnerKey.String())
 

@@ -16,12 +16,12 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
+	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
-// Before the commit, a pivot and an activation that hands over note again who has the work: somebody may have taken a snapshot between the
-// first note and the journal. A pivot that goes on has this behind it, and writes nothing.
-func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
-	ctx, e, s := takenFleet(t)
+// noting returns a commit of the fleet whose key, the only one, seals the notes beside its snapshots.
+func noting(t *testing.T, e *standingtest.Cluster, s *session.Session) *following.Pushed {
+	t.Helper()
 	if err := os.MkdirAll(filepath.Join(e.Dir, filepath.FromSlash(s.Mgmt.Dir())), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,15 @@ func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := secret.Keys{key}
-	commit := &following.Pushed{Session: s, Access: &repoaccess.Access{Session: s, Keys: keys}}
+	return &following.Pushed{Session: s, Access: &repoaccess.Access{Session: s, Keys: secret.Keys{key}}}
+}
+
+// Before the commit, a pivot and an activation that hands over note again who has the work: somebody may have taken a snapshot between the
+// first note and the journal. A pivot that goes on has this behind it, and writes nothing.
+func TestNotesAreRenewedBeforeTheCommit(t *testing.T) {
+	ctx, e, s := takenFleet(t)
+	commit := noting(t, e, s)
+	keys := commit.Access.Keys
 	pivots := func(under *handover.Journal) func() handover.Options {
 		return func() handover.Options {
 			p := NewMove(converge.NewRun(s), "")

@@ -21,12 +21,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fleetctl/fleetctl/pkg/converge"
-	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
-	"github.com/fleetctl/fleetctl/pkg/repoaccess"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
-	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -74,15 +71,8 @@ func wayThrough(t *testing.T, kubeconfig, name string, do func()) string {
 // meanwhile, nor what an abort needs that was cut off.
 func TestAbortBeforeTheCommitLeavesNothingBehind(t *testing.T) {
 	ctx, e, s := takenFleet(t)
-	if err := os.MkdirAll(filepath.Join(e.Dir, filepath.FromSlash(s.Mgmt.Dir())), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	key, err := secret.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := secret.Keys{key}
-	commit := &following.Pushed{Session: s, Access: &repoaccess.Access{Session: s, Keys: keys}}
+	commit := noting(t, e, s)
+	keys := commit.Access.Keys
 	forget := func(name string) {
 		err := e.Client.WithWatch.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: handover.JournalKey.Namespace, Name: name,
@@ -172,20 +162,13 @@ func TestAbortBeforeTheCommitLeavesNothingBehind(t *testing.T) {
 // that of an activation with a snapshot, which notes it once more: an abort may have removed the note before the first journal was there.
 func TestAbortBeforeAnActivationCommitsLeavesNoNote(t *testing.T) {
 	ctx, e, s := takenFleet(t)
-	if err := os.MkdirAll(filepath.Join(e.Dir, filepath.FromSlash(s.Mgmt.Dir())), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	key, err := secret.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := secret.Keys{key}
+	commit := noting(t, e, s)
+	keys := commit.Access.Keys
 	s.Opts.AgeKeyFile = filepath.Join(t.TempDir(), "agekey")
 	if err := os.WriteFile(s.Opts.AgeKeyFile, keys.File(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.StandbyOf, s.Waiting = "lost", "u1"
-	commit := &following.Pushed{Session: s, Access: &repoaccess.Access{Session: s, Keys: keys}}
 	for name, test := range map[string]struct {
 		journal string
 		refused bool

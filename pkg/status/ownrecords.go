@@ -146,7 +146,7 @@ func (c *collector) blameTwo(w *Fleet) {
 		fmt.Sprintf("TWO OWNERS: its own record says that %s has taken it over (hand-over %d), but this one acts on it, too",
 			other, w.OwnRecord.HandOver),
 		"decide which of them manages it; if it is the other one, run `"+diag.ShellCommand("fleetctl", "cluster", "detach", full)+
-			"` here: it deletes nothing; if the record is wrong, delete the ConfigMap "+handover.OwnerKey.String()+" of that cluster")
+			"` here: it deletes nothing; "+handover.IfWrong())
 }
 
 // otherOwner is the name of the second of two owners.
