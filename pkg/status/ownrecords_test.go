@@ -155,6 +155,12 @@ func TestClustersWithoutAnswerAreNoProblem(t *testing.T) {
 	if strings.Contains(text, "record") {
 		t.Errorf("got\n%s", text)
 	}
+	_, text = told(t, nil, func(c *collector, w *Fleet) {
+		c.report.OwnRecords, w.Owner, w.record = OwnRecords{Silent: 1}, "", capi.Owner{}
+	})
+	if strings.Contains(text, "record") {
+		t.Errorf("no cluster has changed hands: got\n%s", text)
+	}
 	_, text = told(t, nil, func(c *collector, _ *Fleet) { c.report.OwnRecords = OwnRecords{NotAsked: 4, Forbidden: true} })
 	if !strings.Contains(text, "0 of 4 answered, 4 were not asked, because your user may not read their kubeconfigs)") {
 		t.Errorf("got\n%s", text)

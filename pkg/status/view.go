@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -196,7 +197,8 @@ func clustersNode(r *Report, style Style) node {
 		return node{text: "no workload clusters"}
 	}
 	n := node{text: "workload clusters"}
-	if missed := r.OwnRecords.missed(); missed != "" {
+	changedHands := func(c Fleet) bool { return c.Owner != "" } // only then does a cluster have a record
+	if missed := r.OwnRecords.missed(); missed != "" && slices.ContainsFunc(r.Clusters, changedHands) {
 		n.text += apply(style.Dim, " ("+missed+")")
 	}
 	for _, c := range r.Clusters {
