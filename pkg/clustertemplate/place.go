@@ -106,10 +106,45 @@ func (t *translation) open(d *document, number int) bool {
 	case version == "v1" && d.kind == "Secret":
 		t.secrets = append(t.secrets, Secret{Name: t.original(d.name), Line: d.line + d.node.Line - 1})
 		return false
+	case version == "v1" && d.kind == "Namespace": // clusterctl makes it that of the cluster, which the fleet has already
+		return false
+	}
+	if !t.leaveNamespace(d) {
+		return false
 	}
 	t.measure(d)
 	t.place(d, number, d.node, "", false, false)
 	t.misplaced(d, number)
+	return true
+}
+
+// leaveNamespace takes the namespace out of the object, which then goes into that of the release, and reports whether it could. clusterctl,
+// too, writes the namespace of the cluster into each object, whatever the template says. The lines of the document keep their numbers.
+func (t *translation) leaveNamespace(d *document) bool {
+	at := yamledit.Path{"metadata", "namespace"}
+	namespace := yamledit.Find(d.node, at...)
+	if namespace == nil {
+		return true
+	}
+	text := scalarText(namespace)
+	if parts := t.partsOf(text); len(parts) == 1 && text == t.tokenOf(parts[0]) && t.isReserved(t.parts[parts[0]].use) {
+		return true
+	}
+	left, err := yamledit.Remove([]byte(d.text), 0, at)
+	lines := strings.Split(string(left), "\n")
+	for gone := len(d.lines) - len(lines); gone > 0; gone-- {
+		lines = slices.Insert(lines, min(namespace.Line-1, len(lines)), "")
+	}
+	var nodes []*yaml.Node
+	if err == nil {
+		nodes, err = yamledit.Parse([]byte(strings.Join(lines, "\n")))
+	}
+	if err != nil {
+		t.fault(d.line+namespace.Line-1, "leave it out, or write ${NAMESPACE}", "the object is in the namespace %s: each cluster of the "+
+			"fleet has its own", t.original(text))
+		return false
+	}
+	d.text, d.lines, d.node = strings.Join(lines, "\n"), lines, nodes[0]
 	return true
 }
 
@@ -328,10 +363,6 @@ func (t *translation) checkCluster(documents []*document) {
 	if parts := t.partsOf(d.name); len(parts) != 1 || d.name != t.tokenOf(parts[0]) || t.parts[parts[0]].use.node.Param != clusterName {
 		t.fault(line("metadata", "name"), "write metadata.name: ${CLUSTER_NAME}",
 			"the Cluster is called %s: a cluster of the fleet gives it its name", t.original(d.name))
-	}
-	if namespace := scalarText(yamledit.Find(d.node, "metadata", "namespace")); namespace != "" && len(t.partsOf(namespace)) == 0 {
-		t.fault(line("metadata", "namespace"), "leave it out, or write ${NAMESPACE}",
-			"the Cluster is in the namespace %s: each cluster of the fleet has its own", namespace)
 	}
 }
 

@@ -125,11 +125,14 @@ func (c *referrer) clusterAPI(group string) {
 		c.agrees()
 	case group == "addons."+clusterGroup && c.Kind == "ClusterResourceSet":
 		for i, each := range c.fields.List("spec", "resources") {
-			rule := RuleMissingConfig
-			if each.Text("kind") == "Secret" {
-				rule = RuleMissingSecret
+			ref := reference{
+				rule: RuleMissingConfig, kind: each.Text("kind"), name: each.Text("name"), field: fmt.Sprintf("spec.resources[%d].name", i),
 			}
-			c.add(rule, each.Text("kind"), "", each.Text("name"), fmt.Sprintf("spec.resources[%d].name", i))
+			if ref.kind == "Secret" {
+				// A chart keeps no Secret in clear, and Cluster API applies the others until this one is there.
+				ref.rule, ref.doubtful = RuleMissingSecret, c.Template != ""
+			}
+			c.put(ref)
 		}
 	case group == "ipam."+clusterGroup && c.Kind == "IPAddressClaim":
 		c.follow(pointer{path: "spec.poolRef"})
