@@ -245,6 +245,8 @@ func TestRefused(t *testing.T) {
 		{"second default", one("data:\n  x: ${CLIENT_SECRET:=}\n  y: ${CLIENT_SECRET:=abc}\n"), 12, "looks like a credential"},
 		{"part of a default", one("data:\n  x: ${API_KEY:=a${B}}\n"), 11, "looks like a credential"},
 		{"inner default", one("data:\n  x: ${A:=${B_CREDENTIALS:=abc}}\n"), 11, "looks like a credential"},
+		{"password as a name, too", one("x:\n  name: ${A_PASSWORD:=b}\n  y: ${A_PASSWORD:=b}\n"), 11, "looks like a credential"},
+		{"credential as a name", one("x:\n  name: ${A:=ghp_012345678901234567890123456789012345}\n"), 11, "looks like a credential"},
 		{"credential by its look", one("data:\n  x: ${A:=ghp_012345678901234567890123456789012345}\n"), 11, "looks like a credential"},
 		{"number of a version", one("data:\n  x: ${KUBERNETES_VERSION:=1.30}\n"), 11, "\"1.30\" is no version of Kubernetes"},
 		{"version without v", one("data:\n  x: ${KUBERNETES_VERSION:=1.30.0}\n"), 11, "is no version of Kubernetes"},

@@ -125,14 +125,16 @@ func (c *referrer) clusterAPI(group string) {
 		c.agrees()
 	case group == "addons."+clusterGroup && c.Kind == "ClusterResourceSet":
 		for i, each := range c.fields.List("spec", "resources") {
-			ref := reference{
-				rule: RuleMissingConfig, kind: each.Text("kind"), name: each.Text("name"), field: fmt.Sprintf("spec.resources[%d].name", i),
+			rule := RuleMissingConfig
+			if each.Text("kind") == "Secret" {
+				rule = RuleMissingSecret
 			}
-			if ref.kind == "Secret" {
-				// A chart keeps no Secret in clear, and Cluster API applies the others until this one is there.
-				ref.rule, ref.doubtful = RuleMissingSecret, c.Template != ""
-			}
-			c.put(ref)
+			c.put(reference{
+				rule: rule, kind: each.Text("kind"), name: each.Text("name"), field: fmt.Sprintf("spec.resources[%d].name", i),
+				// A chart keeps no Secret in clear, and templates of providers leave a network to their user. Cluster API applies the
+				// others until this one is there.
+				doubtful: c.Template != "",
+			})
 		}
 	case group == "ipam."+clusterGroup && c.Kind == "IPAddressClaim":
 		c.follow(pointer{path: "spec.poolRef"})
