@@ -70,7 +70,10 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 
 // goingOn returns the plan of a hand-over that has begun.
 func (r *run) goingOn(j *Journal) *Plan {
-	p := &Plan{Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{}, Waits: []string{}, Left: []string{}, Untried: []string{}}
+	p := &Plan{
+		Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{},
+		Waits: []string{}, Left: []string{}, Untried: []string{},
+	}
 	maps.Copy(p.Counts, j.Moved)
 	p.Clusters = append([]string{}, j.Clusters...)
 	return p
