@@ -110,13 +110,13 @@ func shopAt(t *testing.T, c *kube.Client) {
 // policyOn denies the creation of resources, with the message "not here, says the team".
 func policyOn(group, resources, match string) string {
 	return fmt.Sprintf(`
-{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: theirs}, spec: {
-  matchConstraints: {resourceRules: [{apiGroups: ["%s"], apiVersions: ["*"], operations: [CREATE], resources: ["%s"]}]},
-  matchConditions: [{name: some, expression: '%s'}],
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: on-%[2]s}, spec: {
+  matchConstraints: {resourceRules: [{apiGroups: ["%[1]s"], apiVersions: ["*"], operations: [CREATE], resources: ["%[2]s"]}]},
+  matchConditions: [{name: some, expression: '%[3]s'}],
   validations: [{expression: "false", message: "not here, says the team"}]}}
 ---
-{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: theirs},
- spec: {policyName: theirs, validationActions: [Deny]}}
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: on-%[2]s},
+ spec: {policyName: on-%[2]s, validationActions: [Deny]}}
 `, group, resources, match)
 }
 
@@ -175,9 +175,9 @@ func TestRefusedBeforeTheFence(t *testing.T) {
 	}
 	server := hooks(t)
 	for _, c := range []struct{ name, manifest, says string }{
-		{"a policy on namespaces", policyOn("", "namespaces", `object.metadata.name == "shop"`), "ValidatingAdmissionPolicy 'theirs'"},
-		{"a policy on Secrets", policyOn("", "secrets", `object.metadata.namespace == "shop"`), "ValidatingAdmissionPolicy 'theirs'"},
-		{"a policy on Clusters", policyOn("cluster.x-k8s.io", "clusters", "true"), "ValidatingAdmissionPolicy 'theirs'"},
+		{"a policy on namespaces", policyOn("", "namespaces", `object.metadata.name == "shop"`), "ValidatingAdmissionPolicy 'on-namespaces'"},
+		{"a policy on Secrets", policyOn("", "secrets", `object.metadata.namespace == "shop"`), "ValidatingAdmissionPolicy 'on-secrets'"},
+		{"a policy on Clusters", policyOn("cluster.x-k8s.io", "clusters", "true"), "ValidatingAdmissionPolicy 'on-clusters'"},
 		{"a webhook that refuses", webhookAt(server, "ValidatingWebhookConfiguration", "/refuse"), `admission webhook "hook.example.com"`},
 		{"a webhook that changes", webhookAt(server, "MutatingWebhookConfiguration", "/change"), "in .data.tls.crt (webhook hook.example.com"},
 		{
@@ -187,9 +187,10 @@ func TestRefusedBeforeTheFence(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name != "a policy on namespaces" { // the dry runs of the others need the namespace
-				if err := target.Create(ctx, namespaceOf("shop")); err != nil && !apierrors.IsAlreadyExists(err) {
-					t.Fatal(err)
-				}
+				until(ctx, t, func(ctx context.Context) bool {
+					err := target.Create(ctx, namespaceOf("shop"))
+					return err == nil || apierrors.IsAlreadyExists(err)
+				})
 			}
 			objects, err := kube.ParseYAML([]byte(c.manifest))
 			if err != nil {
@@ -204,10 +205,12 @@ func TestRefusedBeforeTheFence(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				until(ctx, t, func(ctx context.Context) bool { _, err := Look(ctx, o); return err == nil })
 			}()
 			var plan *Plan
-			until(ctx, t, func(ctx context.Context) bool { plan, err = Look(ctx, o); return err != nil })
+			until(ctx, t, func(ctx context.Context) bool { // what an earlier case has deleted may still be in force
+				plan, err = Look(ctx, o)
+				return err != nil && strings.Contains(err.Error(), c.says)
+			})
 			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "shop") ||
 				!strings.Contains(diag.Hint(err), "nothing has been changed") {
 				t.Errorf("the plan: %+v, %v (%s)", plan, err, diag.Hint(err))
@@ -253,10 +256,14 @@ func TestRefusedInANewNamespace(t *testing.T) {
 	defer cancel()
 	source, target := managing(t), managing(t)
 	shopAt(t, source)
-	policy := policyOn("", "secrets", `object.metadata.namespace == "shop"`)
+	policy := policyOn("", "secrets", `object.metadata.namespace == "shop" || object.metadata.name == "canary"`)
 	if _, err := kubetest.ApplyYAML(ctx, target, []byte(policy), kube.ApplyOptions{FieldManager: "test"}); err != nil {
 		t.Fatal(err)
 	}
+	until(ctx, t, func(ctx context.Context) bool {
+		canary := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "canary"}}
+		return target.Create(ctx, canary, client.DryRunAll) != nil
+	})
 	o := Options{
 		Fleet: "f", Source: Side{Name: "old", Client: source}, Target: Side{Name: "new", Client: target},
 		Drain: 10 * time.Second, BlockMove: 10 * time.Second,
