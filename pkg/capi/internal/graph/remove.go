@@ -119,13 +119,15 @@ func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 	metadata := map[string]any{
 		"uid":         string(obj.GetUID()), // refused where it is another one by now
 		"annotations": map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}, "finalizers": nil,
+		// This clears the managed fields. The API server would otherwise work out whose fields the write changes.
+		"managedFields": []any{map[string]any{}},
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}
 	err = kube.Retry(ctx, func(ctx context.Context) error {
-		return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+		return m.orAnother(ctx, obj, m.kube.Patch(ctx, named(obj), client.RawPatch(types.MergePatchType, patch)))
 	})
 	if errors.Is(err, errAnother) {
 		return nil
@@ -134,6 +136,13 @@ func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 		return fmt.Errorf("release %s: %w", kube.RefOf(obj), err)
 	}
 	return m.deleteAs(ctx, obj, "")
+}
+
+// named returns the kind and name of an object, for a write that changes some of it. The API server answers with no more than the metadata.
+func named(obj *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	name.SetGroupVersionKind(obj.GroupVersionKind())
+	return name
 }
 
 // deleteAs deletes the object. With a version it returns errChanged if the object has changed since it was listed, because it may have a
@@ -145,7 +154,7 @@ func (m *Members) deleteAs(ctx context.Context, obj *unstructured.Unstructured, 
 		as.ResourceVersion = &version
 	}
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		err := m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), as, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := m.kube.WithWatch.Delete(ctx, named(obj), as, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if version != "" && apierrors.IsConflict(err) {
 			return errChanged
 		}
