@@ -191,6 +191,7 @@ func (r *run) begin(ctx context.Context) error {
 		if err := r.beginNew(ctx); err != nil {
 			return err
 		}
+		r.began = true
 		return r.become()
 	}
 	if !r.target.journal.Active() { // the earlier run was cut off between the two writes
