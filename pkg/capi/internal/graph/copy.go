@@ -311,7 +311,7 @@ func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unst
 		return err
 	}
 	err = kube.Retry(ctx, func(ctx context.Context) error {
-		return c.to.Patch(ctx, have.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		return c.to.Patch(ctx, named(have), client.RawPatch(types.MergePatchType, patch), unchecked)
 	})
 	if err != nil {
 		return fmt.Errorf("write the managed fields of %s: %w", item.Ref(), err)

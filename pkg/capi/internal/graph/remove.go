@@ -142,13 +142,16 @@ func (m *Members) letGo(ctx context.Context, obj *unstructured.Unstructured, lab
 		return err
 	}
 	err = kube.Retry(ctx, func(ctx context.Context) error {
-		return m.orAnother(ctx, obj, m.kube.Patch(ctx, named(obj), client.RawPatch(types.MergePatchType, patch)))
+		return m.orAnother(ctx, obj, m.kube.Patch(ctx, named(obj), client.RawPatch(types.MergePatchType, patch), unchecked))
 	})
 	if err != nil {
 		return fmt.Errorf("release %s: %w", kube.RefOf(obj), err)
 	}
 	return nil
 }
+
+// unchecked is for writes of objects that an API server has stored before. It would search them for unknown fields, and warn of these.
+const unchecked = client.FieldValidation(metav1.FieldValidationIgnore)
 
 // named returns the kind and name of an object, for a write that changes some of it. The API server answers with no more than the metadata.
 func named(obj *unstructured.Unstructured) *metav1.PartialObjectMetadata {
