@@ -27,8 +27,9 @@ type Movable struct {
 	Epoch     int64
 }
 
-// LookMovable checks whether the graph work can be handed over. It reads both sides and changes nothing.
-func LookMovable(ctx context.Context, from, to *Manager, work *Graph) (*Movable, error) {
+// LookMovable checks whether the graph work can be handed over. whole says that work is everything that the source has. It reads both sides
+// and changes nothing.
+func LookMovable(ctx context.Context, from, to *Manager, work *Graph, whole bool) (*Movable, error) {
 	var there clusterv1.ClusterList
 	var source, target []InstalledProvider
 	group, readCtx := errgroup.WithContext(ctx)
@@ -39,6 +40,9 @@ func LookMovable(ctx context.Context, from, to *Manager, work *Graph) (*Movable,
 		return nil, fmt.Errorf("prepare the hand-over: %w", err)
 	}
 	m := &Movable{Hold: len(there.Items) > 0, Waits: work.Unsettled()}
+	if !whole {
+		source = needed(source, work.ActedOn())
+	}
 	if err := providersFit(source, target); err != nil {
 		m.Against = append(m.Against, err)
 	}
@@ -56,6 +60,16 @@ func LookMovable(ctx context.Context, from, to *Manager, work *Graph) (*Movable,
 	}
 	m.Available, m.Epoch = work.Available(), work.Epoch()
 	return m, nil
+}
+
+// needed leaves out the providers that a target needs only for the Clusters that stay. With one cloud each, the management clusters of a
+// common parent have neither the provider nor the credentials of the other one's cloud. It keeps the providers whose work may show in no
+// object of a Cluster: an extension of the runtime, for example, is called for its ClusterClass.
+func needed(installed []InstalledProvider, actedOn func(label string) bool) []InstalledProvider {
+	ofObjects := []releases.ProviderType{releases.Infrastructure, releases.Bootstrap, releases.ControlPlane, releases.IPAM}
+	return slices.DeleteFunc(slices.Clone(installed), func(p InstalledProvider) bool {
+		return slices.Contains(ofObjects, p.Type) && !actedOn(p.Label())
+	})
 }
 
 // providersFit returns an error for each provider of the source that the target lacks, has in an older version, or has not ready.

@@ -48,6 +48,9 @@ type Resource struct {
 	Carries bool `json:"-"`
 }
 
+// AtOnce bounds the requests for deletions at once: others use the account's share of requests, too.
+const AtOnce = 8
+
 // Problem is a failed request, or information that the cloud did not give.
 type Problem struct {
 	Region string `json:"region,omitempty"`
@@ -78,7 +81,8 @@ type Account interface {
 	// Stages orders the deletable resources as the cloud requires. The resources of one list can be deleted at the same time, after the
 	// resources of the list before are gone. It leaves out resources that it cannot delete.
 	Stages(resources []Resource) [][]Resource
-	// Delete deletes a resource, and returns when the resource is gone. It returns nil if the resource does not exist.
+	// Delete deletes a resource, and returns when the resource is gone. It returns nil if the resource does not exist. It is called for all
+	// resources of a list of Stages at once, because some of them can wait for each other, and bounds by itself what it asks at once.
 	Delete(ctx context.Context, resource Resource) error
 }
 

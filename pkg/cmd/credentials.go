@@ -31,6 +31,8 @@ The expiry of a credential is known where Vault leased it, or where the credenti
 the output of AWS's credential_process and of Kubernetes' credential plugins. "fleetctl init" renews such credentials
 and gives changed ones to the providers.
 
+An ephemeral parent that has handed over what it had, and has ended, is not asked.
+
 Exit codes: 0 nothing expires soon; 3 something does, or has expired, or a management cluster could not be asked.`,
 		Example: `  fleetctl credentials
   fleetctl credentials --within 168h
@@ -57,7 +59,7 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 	if err != nil {
 		return err
 	}
-	report := credentialsOf(ctx, found, o)
+	report := credentialsOf(ctx, withoutEnded(ctx, f, found), o)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -71,6 +73,22 @@ func runCredentials(ctx context.Context, f *factory, o *credentialsOptions) erro
 		return silent()
 	}
 	return nil
+}
+
+// withoutEnded leaves out the management clusters that have ended, which hold nothing any more.
+func withoutEnded(ctx context.Context, f *factory, found []foundTarget) []foundTarget {
+	repo, err := f.fleetRepo()
+	if err != nil || f.flags.nameOne() {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(t foundTarget) bool { return t.err == nil && hasEnded(ctx, repo, t.target) })
+}
+
+// hasEnded tells whether the fleet repo says that a management cluster was torn down after it had handed over what it had, and this machine
+// has nothing of it. A repo that cannot be read says nothing.
+func hasEnded(ctx context.Context, repo *fleetrepo.Repo, target *management.Target) bool {
+	ended, err := repo.HasEnded(target.Name)
+	return err == nil && ended && target.NotHere(ctx)
 }
 
 // credentialsOf asks the management clusters that this machine knows how to reach. The others are in the report, with the reason.

@@ -134,6 +134,10 @@ func showAll(ctx context.Context, f *factory, timeout time.Duration) error {
 				reports[i] = status.Collect(ctx, status.Sources{Cluster: status.Cluster{Name: t.name, State: "unknown"}, Unreachable: t.err})
 				return
 			}
+			if hasEnded(ctx, repo, t.target) {
+				reports[i] = status.Ended(t.name)
+				return
+			}
 			reports[i] = f.collectStatus(ctx, t.target, timeout, nil)
 		})
 	}

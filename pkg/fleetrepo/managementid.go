@@ -73,6 +73,28 @@ func Ended(repo fs.FS, at layout.Layout, name string, made *ManagementID) (bool,
 	return there && (note.Ended.UID == "" || made == nil || note.Ended.UID == made.UID), err
 }
 
+// HasEnded tells whether the fleet repo says that the management cluster called name has ended, and says so of the very cluster that it
+// names as this management cluster.
+func (r *Repo) HasEnded(name string) (bool, error) {
+	m, err := r.managementCluster(name)
+	if err != nil {
+		return false, err
+	}
+	files, err := within.FS(r.Dir)
+	if err != nil {
+		return false, err
+	}
+	made, err := ReadManagementID(files, m.Layout())
+	if err != nil || made == nil {
+		return false, err
+	}
+	var note struct {
+		Ended endedEntry `yaml:"ended"`
+	}
+	_, err = readNote(files, m.Layout().Ended(name), &note)
+	return note.Ended.UID == made.UID, err
+}
+
 // readNote decodes a small file that fleetctl keeps in fleet repos, if it is there.
 func readNote(repo fs.FS, name string, into any) (bool, error) {
 	file, err := repo.Open(name)

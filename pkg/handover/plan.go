@@ -97,7 +97,7 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	}
 	p.Counts, p.Left = p.graph.Counts(), append(p.Left, p.graph.Missing...)
 	p.Clusters = p.graph.Clusters()
-	if p.state, err = capi.LookMovable(ctx, r.source.manager, r.target.manager, p.graph); err != nil {
+	if p.state, err = capi.LookMovable(ctx, r.source.manager, r.target.manager, p.graph, r.whole()); err != nil {
 		return p, err
 	}
 	p.Waits = append(p.Waits, p.state.Waits...)

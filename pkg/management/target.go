@@ -252,6 +252,19 @@ func (t *Target) findHost(ctx context.Context) (host.Host, error) {
 	return hosts.Find(ctx, t.Name, declared, t.Cluster)
 }
 
+// NotHere tells whether this machine has nothing of the target: neither a record of it nor a host that could be it.
+func (t *Target) NotHere(ctx context.Context) bool {
+	if t.Record != nil || t.given != nil {
+		return false
+	}
+	h, err := t.Host(ctx)
+	if err != nil {
+		return true
+	}
+	st, err := h.State(ctx)
+	return err != nil || st == host.StateAbsent
+}
+
 // absent is the error of every command for a management cluster that does not exist.
 func (t *Target) absent() error {
 	if err := t.CheckKnown(); err != nil {

@@ -190,17 +190,13 @@ func (d *Deletion) Delete(ctx context.Context, w Watch) (deleted []Resource, err
 	return deleted, nil
 }
 
-// deleteStage deletes the resources of one stage, a few at a time.
+// deleteStage deletes the resources of one stage, all at once: each security group waits for those that name it to lose their rules.
 func deleteStage(ctx context.Context, account cloud.Account, stage []cloud.Resource) (gone []cloud.Resource, err error) {
-	const atOnce = 8 // others use the account's share of requests, too
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
 	var failed []error
 	for _, r := range stage {
 		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
 			err := account.Delete(ctx, r)
 			mu.Lock()
 			defer mu.Unlock()

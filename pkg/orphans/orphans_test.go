@@ -3,10 +3,12 @@ package orphans
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/cloud"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -19,6 +21,8 @@ type account struct {
 	found cloud.Found
 	// stays is the id of what cannot be deleted.
 	stays string
+	// together, if not nil, is waited for with each deletion: what is deleted together waits for each other.
+	together *sync.WaitGroup
 
 	mu      sync.Mutex
 	deleted []string
@@ -43,7 +47,20 @@ func (a *account) Stages(resources []cloud.Resource) [][]cloud.Resource {
 	return slices.DeleteFunc(stages[:], func(stage []cloud.Resource) bool { return len(stage) == 0 })
 }
 
-func (a *account) Delete(_ context.Context, r cloud.Resource) error {
+func (a *account) Delete(ctx context.Context, r cloud.Resource) error {
+	if a.together != nil {
+		a.together.Done()
+		begun := make(chan struct{})
+		go func() {
+			a.together.Wait()
+			close(begun)
+		}()
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	if r.ID == a.stays {
 		return errors.New("it is protected")
 	}
@@ -282,5 +299,29 @@ func TestDeleteRefuses(t *testing.T) {
 	}
 	if _, err := find(t, a).Deletion("shop", nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// The resources of a stage can wait for each other, however many they are: security groups that name each other, for example.
+func TestDeleteTogether(t *testing.T) {
+	const many = 40
+	a := &account{found: cloud.Found{Regions: []string{"eu-central-1"}}, together: &sync.WaitGroup{}}
+	a.together.Add(many)
+	for i := range many {
+		a.found.Resources = append(a.found.Resources, cloud.Resource{
+			Kind: "security-group", ID: fmt.Sprintf("sg-%d", i), Cluster: "shop", Fleet: ours,
+		})
+	}
+	d, err := Find(t.Context(), Options{Fleet: ours, Accounts: []cloud.Account{a}}).Deletion("shop", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	deleted, err := d.Delete(ctx, Watch{
+		Before: func(context.Context) error { return nil }, Stage: func(string) func(error) { return func(error) {} },
+	})
+	if err != nil || len(deleted) != many {
+		t.Errorf("%d were deleted, %v", len(deleted), err)
 	}
 }

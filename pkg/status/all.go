@@ -16,7 +16,7 @@ import (
 // All is one look at every management cluster of a fleet.
 type All struct {
 	FormatVersion string `json:"formatVersion"`
-	// Ready: every management cluster answers and is Ready, and no workload cluster has two owners.
+	// Ready: every management cluster answers and is Ready, or has ended, and no workload cluster has two owners.
 	Ready              bool      `json:"ready"`
 	ManagementClusters []*Report `json:"managementClusters"`
 	// TwoOwners are workload clusters that several management clusters act on.
@@ -38,6 +38,14 @@ func Join(reports []*Report) *All {
 	}
 	all.Ready = all.Ready && len(all.TwoOwners) == 0
 	return all
+}
+
+// stateEnded is the state of a management cluster that was torn down after it had handed over what it had.
+const stateEnded = "ended"
+
+// Ended is the report of a management cluster that has ended: nothing is wrong with it, and nobody has to ask it.
+func Ended(name string) *Report {
+	return newReport(Cluster{Name: name, State: stateEnded})
 }
 
 // twoOwners finds workload clusters that several management clusters act on. Two clusters are the same one if they have the same name,

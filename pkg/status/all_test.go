@@ -50,6 +50,18 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// A management cluster that has ended is no fault of the fleet, and its line says what has become of it.
+func TestEnded(t *testing.T) {
+	all := Join([]*Report{Ended("root"), managing("eu", shop("10.0.0.1:6443", false))})
+	var out strings.Builder
+	if err := AllView(&out, all, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "✓ root (ended)\n✓ eu (running, 1 of 1 workload cluster ready)\n"; !all.Ready || out.String() != want {
+		t.Errorf("ready %t, it says\n%s", all.Ready, out.String())
+	}
+}
+
 // A management cluster that runs and was not asked, for example because it belongs to another fleet, has no known number of workload
 // clusters, neither for people nor for programs.
 func TestNothingIsKnownOfWhatWasNotAsked(t *testing.T) {

@@ -44,11 +44,7 @@ type Sources struct {
 
 // Collect reads all sources in parallel.
 func Collect(ctx context.Context, from Sources) *Report {
-	c := &collector{from: from, report: &Report{
-		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Ready: true, Cluster: from.Cluster,
-		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{},
-		Unknown: []string{}, Problems: []Problem{},
-	}}
+	c := &collector{from: from, report: newReport(from.Cluster)}
 	if from.Claim != nil {
 		c.missing(partClaim, from.Claim)
 	}
@@ -65,6 +61,15 @@ func Collect(ctx context.Context, from Sources) *Report {
 	all.Wait()
 	c.judge()
 	return c.report
+}
+
+// newReport is a report in which nothing is wrong.
+func newReport(of Cluster) *Report {
+	return &Report{
+		FormatVersion: "1", Time: time.Now().UTC().Truncate(time.Second), Ready: true, Cluster: of,
+		Providers: []Item{}, Flux: Flux{Controllers: []Item{}, Sources: []Object{}, Applied: []Object{}}, Clusters: []Fleet{},
+		Unknown: []string{}, Problems: []Problem{},
+	}
 }
 
 type collector struct {

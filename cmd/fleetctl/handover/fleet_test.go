@@ -58,12 +58,7 @@ func (s *seeder) management(ctx context.Context, t testing.TB) {
 		s.namespace(ctx, t, d.namespace)
 		labels := map[string]any{"app.kubernetes.io/part-of": "flux", "app.kubernetes.io/component": d.name}
 		if d.provider != "" {
-			label := manifestLabel(d.provider, d.providerType)
-			labels = map[string]any{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": label}
-			s.create(ctx, t, object("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider", d.namespace, label, map[string]any{
-				"metadata":     map[string]any{"labels": map[string]any{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": label}},
-				"providerName": d.provider, "type": d.providerType, "version": "v1.14.2",
-			}))
+			labels = s.inventory(ctx, t, d.namespace, d.provider, d.providerType)
 		}
 		selector := map[string]any{"app": d.name}
 		s.create(ctx, t, object("apps/v1", "Deployment", d.namespace, d.name, map[string]any{
@@ -78,6 +73,20 @@ func (s *seeder) management(ctx context.Context, t testing.TB) {
 			},
 		}))
 	}
+}
+
+// inventory has clusterctl's inventory name a provider, and returns the labels of what belongs to it.
+func (s *seeder) inventory(ctx context.Context, t testing.TB, namespace, name, providerType string) map[string]any {
+	t.Helper()
+	s.namespace(ctx, t, namespace)
+	label := manifestLabel(name, providerType)
+	labels := func() map[string]any {
+		return map[string]any{"clusterctl.cluster.x-k8s.io": "", "cluster.x-k8s.io/provider": label}
+	}
+	s.create(ctx, t, object("clusterctl.cluster.x-k8s.io/v1alpha3", "Provider", namespace, label, map[string]any{
+		"metadata": map[string]any{"labels": labels()}, "providerName": name, "type": providerType, "version": "v1.14.2",
+	}))
+	return labels()
 }
 
 func object(apiVersion, kind, namespace, name string, content map[string]any) *unstructured.Unstructured {

@@ -51,6 +51,8 @@ type Account struct {
 	client   *http.Client
 	// pace is the pause before Delete asks again whether a resource is gone.
 	pace time.Duration
+	// slots has room for the requests of deletions at once.
+	slots chan struct{}
 }
 
 var _ cloud.Account = (*Account)(nil)
@@ -91,7 +93,7 @@ func WithKey(key Key, region, endpoint string, regions []string) *Account {
 
 func open(keys sdk.Credentials, region, endpoint string, regions []string) *Account {
 	a := &Account{
-		region: region, regions: regions, pace: 5 * time.Second, keyID: keys.AccessKeyID,
+		region: region, regions: regions, pace: 5 * time.Second, keyID: keys.AccessKeyID, slots: make(chan struct{}, cloud.AtOnce),
 		credentials: sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) { return keys, nil }),
 	}
 	// AWS does not redirect to other servers. The SDK's own client would follow a redirect with signature, token and body, even from https to

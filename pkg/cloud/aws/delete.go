@@ -69,14 +69,16 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	r := a.in(resource.Region)
 	for removed := false; ; {
 		var err error
+		there := false
+		a.slots <- struct{}{} // only for the requests: what waits for another resource must not keep that one from being deleted
 		if !removed {
 			err = how.remove(r, ctx, resource.ID)
 			removed = err == nil
 		}
-		there := removed && how.present != nil
-		if there {
+		if removed && how.present != nil {
 			there, err = how.present(r, ctx, resource.ID)
 		}
+		<-a.slots
 		switch {
 		case isGone(err), err == nil && !there:
 			return nil

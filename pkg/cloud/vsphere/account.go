@@ -42,6 +42,8 @@ type Account struct {
 	thumbprint string
 	// refs are the references of the objects that Find has listed, by kind and id.
 	refs map[[2]string]types.ManagedObjectReference
+	// slots has room for the deletions at once, none of which waits for another one.
+	slots chan struct{}
 }
 
 var _ cloud.Account = (*Account)(nil)
@@ -62,6 +64,7 @@ func New(server, user, password, thumbprint string) (*Account, error) {
 	}
 	return &Account{
 		server: server, url: u, user: url.UserPassword(user, password), password: password, thumbprint: strings.ToUpper(thumbprint),
+		slots: make(chan struct{}, cloud.AtOnce),
 	}, nil
 }
 

@@ -34,6 +34,8 @@ func (a *Account) Delete(ctx context.Context, resource cloud.Resource) error {
 	if !ok {
 		return errors.New("this vCenter has not listed it")
 	}
+	a.slots <- struct{}{}
+	defer func() { <-a.slots }()
 	ctx, cancel := context.WithTimeout(ctx, goneTimeout)
 	defer cancel()
 	client, logout, err := a.open(ctx, goneTimeout)

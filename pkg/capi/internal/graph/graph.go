@@ -80,6 +80,19 @@ func (g *Graph) Counts() map[string]int {
 	return counts
 }
 
+// ActedOn returns a function that tells whether the provider with this label may act on an item. A provider may act on every item whose CRD
+// does not say which provider has brought it.
+func (g *Graph) ActedOn() func(label string) bool {
+	labels, unknown := map[string]bool{}, false
+	for _, item := range g.Items {
+		if item.kind.provider {
+			labels[item.kind.label] = true
+			unknown = unknown || item.kind.label == ""
+		}
+	}
+	return func(label string) bool { return unknown || labels[label] }
+}
+
 // OneOfEach returns a copy of one item of each kind with a CRD, under another name, to test whether the API server accepts the kind.
 func (g *Graph) OneOfEach(namespace, name string) []*unstructured.Unstructured {
 	var probes []*unstructured.Unstructured

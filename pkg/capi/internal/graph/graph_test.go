@@ -372,3 +372,27 @@ func TestStatusIsNotAheadOfItsObject(t *testing.T) {
 		}
 	}
 }
+
+// Only the providers of the objects that go act on them, as far as the CRDs say whose they are.
+func TestActedOn(t *testing.T) {
+	of := func(label, kind string) *heldKind {
+		return &heldKind{GroupVersionKind: infra(kind), custom: true, provider: true, label: label}
+	}
+	h := holding{}
+	h.add(clusters, "west", "west", nil)
+	h.add(of("infrastructure-aws", "AWSCluster"), "west", "west", nil, "Cluster/west")
+	h.add(clusters, "plant", "plant", nil)
+	h.add(of("infrastructure-vsphere", "VSphereCluster"), "plant", "plant", nil, "Cluster/plant")
+	west := GraphOptions{Clusters: []kube.Key{{Namespace: "west", Name: "west"}}}
+	acts := h.graph(west).ActedOn()
+	if !acts("infrastructure-aws") || acts("infrastructure-vsphere") {
+		t.Errorf("on west: aws %t, vsphere %t", acts("infrastructure-aws"), acts("infrastructure-vsphere"))
+	}
+	if acts := h.graph(GraphOptions{}).ActedOn(); !acts("infrastructure-aws") || !acts("infrastructure-vsphere") {
+		t.Error("on all of them not both")
+	}
+	h.add(of("", "SomethingElse"), "west", "other", nil, "Cluster/west")
+	if acts := h.graph(west).ActedOn(); !acts("infrastructure-vsphere") {
+		t.Error("an object whose provider is unknown may be that of any")
+	}
+}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -45,6 +46,8 @@ type heldKind struct {
 	home string
 	// provider means that a provider of Cluster API acts on its objects.
 	provider bool
+	// label is the provider's in clusterctl's inventory, such as infrastructure-aws; "" if the CRD does not say whose it is.
+	label string
 }
 
 // ipamGroup is the API group of IP addresses and their claims.
@@ -86,22 +89,41 @@ func (m *Members) listHeldKinds(ctx context.Context) ([]*heldKind, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the CRDs: %w", err)
 	}
+	homes, err := m.homes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	kinds := []*heldKind{{GroupVersionKind: secretKind}, {GroupVersionKind: configMapKind}}
 	for i := range crds.Items {
 		// clusterctl's inventory describes only this management cluster.
 		if crd := &crds.Items[i]; crd.Spec.Group != clusterctlv1.GroupVersion.Group {
-			kinds = append(kinds, m.heldKindOf(crd))
+			kinds = append(kinds, heldKindOf(crd, homes))
 		}
 	}
 	return kinds, nil
 }
 
-func (m *Members) heldKindOf(crd *apiextensionsv1.CustomResourceDefinition) *heldKind {
+// homes returns the namespaces of the providers in clusterctl's inventory, by their labels. There are none if clusterctl was never used.
+func (m *Members) homes(ctx context.Context) (map[string]string, error) {
+	providers, err := m.kube.ListKind(ctx, clusterctlv1.GroupVersion.WithKind("Provider"))
+	if err != nil && !kube.IsAbsent(err) {
+		return nil, fmt.Errorf("list the installed providers: %w", err)
+	}
+	homes := map[string]string{}
+	for i := range providers {
+		homes[providers[i].GetLabels()[clusterv1.ProviderNameLabel]] = providers[i].GetNamespace()
+	}
+	delete(homes, "")
+	return homes, nil
+}
+
+func heldKindOf(crd *apiextensionsv1.CustomResourceDefinition, homes map[string]string) *heldKind {
 	k := &heldKind{
 		GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Version: kube.StorageVersion(crd), Kind: crd.Spec.Names.Kind},
-		custom:           true, home: m.providerNamespace(crd),
+		custom:           true, home: providerNamespace(crd, homes),
 	}
-	_, installed := crd.Labels[clusterv1.ProviderNameLabel]
+	label, installed := crd.Labels[clusterv1.ProviderNameLabel]
+	k.label = label
 	k.provider = installed && !strings.HasSuffix(crd.Spec.Group, "cert-manager.io") ||
 		crd.Spec.Group == clusterGroupKind.Group || strings.HasSuffix(crd.Spec.Group, "."+clusterGroupKind.Group)
 	_, move := crd.Labels[clusterctlv1.ClusterctlMoveLabel]
@@ -139,11 +161,12 @@ func listKinds(ctx context.Context, c *kube.Client, kinds []*heldKind) ([]listed
 	return found, nil
 }
 
-// providerNamespace returns the namespace in which a provider's controller looks for the Secrets of cluster-scoped identities: the
-// namespace of the CRD's webhook service, or else "default".
-func (m *Members) providerNamespace(crd *apiextensionsv1.CustomResourceDefinition) string {
+// providerNamespace returns the namespace in which a provider's controller looks for the Secrets of cluster-scoped identities: that of the
+// CRD's webhook service, or else that of the provider in homes, or else "default". AWSClusterStaticIdentity and VSphereClusterIdentity have
+// no webhook.
+func providerNamespace(crd *apiextensionsv1.CustomResourceDefinition, homes map[string]string) string {
 	if c := crd.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil && c.Webhook.ClientConfig.Service != nil {
 		return c.Webhook.ClientConfig.Service.Namespace
 	}
-	return metav1.NamespaceDefault
+	return cmp.Or(homes[crd.Labels[clusterv1.ProviderNameLabel]], metav1.NamespaceDefault)
 }
