@@ -150,7 +150,7 @@ func (p *places) newPlace(t *testing.T, kind string) *place {
 		if n == snapshots.Keep-1 {
 			named = time.Now().Add(10 * time.Hour)
 		}
-		old := &snapshots.Snapshot{ID: snapshots.NewID(named), Taken: taken, Fleet: "bed", ManagementCluster: "source"}
+		old := &snapshots.Snapshot{ID: snapshots.NewID(named), Taken: taken, Fleet: fleetID, ManagementCluster: "source"}
 		if err := snapshots.Put(t.Context(), made, old, p.keys); err != nil {
 			t.Fatal(err)
 		}

@@ -77,13 +77,16 @@ func tellsNothing(t testing.TB, cmd *exec.Cmd, output, machine string) {
 // hidesCanary looks for the canary in all objects of a side but the Secrets that a fleet has. The journal of a hand-over is in one, too.
 func (s snapshot) hidesCanary(t testing.TB, where string) {
 	t.Helper()
-	holders := 0
+	holders, secrets := 0, 0
 	for i, obj := range s {
 		content, err := json.Marshal(obj)
 		if err != nil {
 			t.Fatal(err)
 		}
 		own := i.namespace == handover.JournalKey.Namespace
+		if i.kind == "Secret" && !own {
+			secrets++
+		}
 		switch found := betrays.Within(content); {
 		case found && (i.kind != "Secret" || own):
 			t.Errorf("the canary is in %s at %s", i, where)
@@ -91,7 +94,7 @@ func (s snapshot) hidesCanary(t testing.TB, where string) {
 			holders++
 		}
 	}
-	if where == "the source" && holders == 0 && len(s.of("Cluster")) > 0 {
-		t.Error("the canary is in no Secret of a source with Clusters: this does not find what it looks for")
+	if where == "the source" && holders == 0 && secrets > 0 { // the release of a source may have taken them all before its Clusters
+		t.Error("the canary is in no Secret of a source with Secrets: this does not find what it looks for")
 	}
 }
