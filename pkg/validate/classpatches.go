@@ -29,7 +29,10 @@ func checkClassPatches(ctx context.Context, s *schemas, classes, all []*object) 
 		}
 		var content mapping.Fields
 		_ = kjson.Unmarshal(o.JSON, &content) // it was read before
-		p := &classPatches{class: o, schemas: s, there: there, spec: content.In("spec"), made: map[*object][]string{}}
+		p := &classPatches{
+			class: o, schemas: s, there: there, spec: content.In("spec"), made: map[*object]map[string]bool{},
+			contents: map[*object]map[string]any{},
+		}
 		p.defaults(ctx)
 		for i, patch := range p.spec.List("patches") {
 			p.open = p.open || patch["external"] != nil
@@ -46,8 +49,9 @@ type classPatches struct {
 	schemas *schemas
 	there   map[known]*object
 	spec    mapping.Fields
-	// made are the paths that earlier changes set in a template.
-	made map[*object][]string
+	// made are the paths that earlier changes set in a template. contents are the templates with their defaults.
+	made     map[*object]map[string]bool
+	contents map[*object]map[string]any
 	// open: a runtime extension changes the templates before.
 	open     bool
 	findings diag.Findings
@@ -97,32 +101,29 @@ func (c *classPatches) patch(ctx context.Context, at string, patch mapping.Field
 				continue
 			}
 			for _, template := range templates {
-				if c.change(ctx, template, field, change.Text("op"), steps, patch.Text("enabledIf") != "") {
+				if c.change(ctx, template, field, change.Text("op"), path, patch.Text("enabledIf") != "") {
 					break
 				}
 			}
 			for _, template := range templates {
-				c.made[template] = append(c.made[template], path)
+				if c.made[template] == nil {
+					c.made[template] = map[string]bool{}
+				}
+				c.made[template][strings.TrimSuffix(path, "/-")] = true
 			}
 		}
 	}
 }
 
 // change reports a change that fails in a template. sometimes says that the patch has a condition.
-func (c *classPatches) change(ctx context.Context, template *object, field, op string, steps []string, sometimes bool) (told bool) {
-	if c.open || strings.Contains(string(template.JSON), "${") {
+func (c *classPatches) change(ctx context.Context, template *object, field, op, path string, sometimes bool) (told bool) {
+	if c.open || c.isMade(template, path) {
 		return false
 	}
-	path := "/" + strings.Join(steps, "/")
-	for _, earlier := range c.made[template] {
-		if path == earlier || strings.HasPrefix(path, strings.TrimSuffix(earlier, "/-")+"/") {
-			return false
-		}
-	}
-	var content map[string]any
-	_ = kjson.Unmarshal(template.JSON, &content) // it was read before
-	missing, is := firstMissing(c.schemas.Defaulted(ctx, content), steps)
-	if !is || op == "add" && missing == len(steps)-1 || !staysAsWritten(template, steps, missing) {
+	content := c.read(ctx, template)
+	steps := pointerSteps(path)
+	missing, is := firstMissing(content, steps)
+	if content == nil || !is || op == "add" && missing == len(steps)-1 || !staysAsWritten(template, steps, missing) {
 		return false
 	}
 	hint := "add it to the template, or let an earlier patch add it"
@@ -136,6 +137,30 @@ func (c *classPatches) change(ctx context.Context, template *object, field, op s
 	}
 	c.findings = append(c.findings, f)
 	return true
+}
+
+// isMade tells whether an earlier change made a path of a template, or something around it.
+func (c *classPatches) isMade(template *object, path string) bool {
+	for path != "" {
+		if c.made[template][path] {
+			return true
+		}
+		path = path[:strings.LastIndexByte(path, '/')]
+	}
+	return false
+}
+
+// read returns a template with its defaults; nil if Flux fills in a part of it.
+func (c *classPatches) read(ctx context.Context, template *object) map[string]any {
+	content, is := c.contents[template]
+	if !is {
+		if !strings.Contains(string(template.JSON), "${") {
+			_ = kjson.Unmarshal(template.JSON, &content) // it was read before
+			content = c.schemas.Defaulted(ctx, content)
+		}
+		c.contents[template] = content
+	}
+	return content
 }
 
 // pointerSteps are the steps of a JSON pointer.

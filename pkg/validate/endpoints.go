@@ -2,6 +2,8 @@ package validate
 
 import (
 	"fmt"
+	"net/netip"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -70,18 +72,41 @@ func (c *clusterParts) kubeVIP(plane, infra *object) {
 		if yaml.Unmarshal([]byte(text), &pod) != nil {
 			continue
 		}
-		for name, want := range map[string]string{"address": end.host, "vip_address": end.host, "port": end.port} {
-			value := variableOf(&pod, name)
-			if value == nil || value.Value == "" || value.Value == want || want == "0" || want == "<nil>" {
+		if says := variableOf(&pod, "cp_enable"); says != nil && says.Value != "true" {
+			continue // it is for Services alone
+		}
+		for _, name := range []string{"address", "vip_address", "port"} {
+			value, want := variableOf(&pod, name), end.host
+			if name == "port" {
+				want = end.port
+			}
+			if value == nil || isSameAddress(value.Value, want) {
 				continue
 			}
 			field := fmt.Sprintf("spec.kubeadmConfigSpec.files[%d].content", i)
 			f := plane.at(field, RuleRefused, fmt.Sprintf("kube-vip has %s: %.80s, and the %s %.80s has %.80s", name, value.Value, infra.Kind,
 				infra.Name, want), "write the address of controlPlaneEndpoint in both")
+			if name == "port" { // the machines may answer at another port than kube-vip asks
+				f.Severity = diag.SeverityWarning
+			}
 			plane.insideText(&f, field, value.Line)
 			c.findings = append(c.findings, f)
 		}
 	}
+}
+
+// isSameAddress tells whether two addresses, or two ports, may lead to the same place. A name may lead to any address.
+func isSameAddress(a, b string) bool {
+	if port, err := strconv.Atoi(a); err == nil {
+		other, err := strconv.Atoi(b)
+		return err != nil || other == 0 || port == other
+	}
+	one, err := netip.ParseAddr(a)
+	if err != nil {
+		return true
+	}
+	other, err := netip.ParseAddr(b)
+	return err != nil || one.Unmap() == other.Unmap()
 }
 
 // variableOf returns the value of a container's variable in the manifest of a pod, or nil.

@@ -18,8 +18,10 @@ var namingKinds = map[string][]string{
 	"autoscaling/HorizontalPodAutoscaler":       {"spec.scaleTargetRef"},
 }
 
-// checkNamedKinds reports kinds in the fields of an object that no API server has, or not in this version. A health check of such a kind
-// fails, and with it the Kustomization.
+// checkNamedKinds reports kinds in the fields of an object that no API server has. A health check of such a kind fails, and with it the
+// Kustomization. The version does not matter: the controllers of Flux and of autoscalers find an object by its group and kind. See
+// ReferenceToObjMetadataSet in kustomize-controller, NewStatusReader in fluxcd/pkg/runtime/cel, and RESTMappings in Kubernetes'
+// horizontal.go.
 func (s *schemas) checkNamedKinds(ctx context.Context, o *object, content map[string]any) (out diag.Findings) {
 	for _, path := range namingKinds[groupOf(o)+"/"+o.Kind] {
 		eachAt(content, path, func(at string, value any) {
@@ -48,8 +50,7 @@ func (s *schemas) checkNamedKinds(ctx context.Context, o *object, content map[st
 
 func (s *schemas) checkNamedKind(ctx context.Context, o *object, at, version, kind string) *diag.Finding {
 	gvk := kschema.FromAPIVersionAndKind(version, kind)
-	scaled := o.Kind == "HorizontalPodAutoscaler" // its controller takes any version of the group
-	if minor, hint := schema.Gone(gvk); minor > 0 && (!scaled || gvk.Group == "extensions") && !s.HasCRD(gvk.Group, kind) &&
+	if minor, hint := schema.Gone(gvk); minor > 0 && gvk.Group == "extensions" && !s.HasCRD(gvk.Group, kind) &&
 		schema.GoneAt(gvk, s.kubernetesOf(o)) {
 		f := o.at(at+".apiVersion", RuleAPIVersion, "Kubernetes serves no "+version+" "+kind+" any more", "write "+hint)
 		return &f
@@ -59,7 +60,7 @@ func (s *schemas) checkNamedKind(ctx context.Context, o *object, at, version, ki
 		return nil // the kind is not known
 	}
 	for _, p := range problems {
-		if p.Type != schema.Version || scaled && p.Path == "apiVersion" {
+		if p.Type != schema.Version || p.Path == "apiVersion" {
 			continue
 		}
 		field, hint := p.Path, p.Hint

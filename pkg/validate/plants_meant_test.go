@@ -40,9 +40,9 @@ func plantsMeant() (out []plant) {
 			"    apiVersion: v1",
 		},
 		{
-			"a health check of a version that is not served", RuleAPIVersion, kustomization +
-				"  healthChecks:\n  - apiVersion: helm.toolkit.fluxcd.io/v2alpha9\n    kind: HelmRelease\n    name: one\n    namespace: one\n",
-			"v2alpha9",
+			"a health check of a kind that no group has", RuleAPIVersion, kustomization +
+				"  healthChecks:\n  - apiVersion: apps/v1\n    kind: Deploymnt\n    name: one\n    namespace: one\n",
+			"Deploymnt",
 		},
 		{
 			"a health check that cannot be read", RuleValue, kustomization +

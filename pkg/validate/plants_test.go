@@ -386,16 +386,3 @@ func indent(text string) string {
 	}
 	return b.String()
 }
-
-// gizmos is a CRD whose rule asks for a field that is not there.
-const gizmos = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.example.com}\nspec: {group: " +
-	"example.com, scope: Namespaced, names: {kind: Gizmo, plural: gizmos}, versions: [{name: v1, served: true, storage: true, schema: " +
-	"{openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-validations: [{rule: 'self.nope > 1'}]}}}}}]}\n"
-
-// wrongDefault is a CRD that refuses what is to stand where an object says nothing.
-var wrongDefault = strings.Replace(gizmos, "x-kubernetes-validations: [{rule: 'self.nope > 1'}]",
-	"properties: {a: {type: string, default: 3}}", 1)
-
-func gizmo(name string) string {
-	return "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: " + name + ", namespace: platform}\nspec: {}\n"
-}

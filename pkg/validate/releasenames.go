@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
@@ -36,13 +37,19 @@ func (r *run) checkReleaseNames() (out diag.Findings) {
 			continue
 		}
 		name := helmName{
-			kubeConfig: spec.Text("kubeConfig", "secretRef", "name") + spec.Text("kubeConfig", "configMapRef", "name"),
-			storage:    cmp.Or(spec.Text("storageNamespace"), o.Namespace), named: rel.ReleaseName,
+			kubeConfig: strings.Join([]string{
+				spec.Text("kubeConfig", "secretRef", "name"), spec.Text("kubeConfig", "secretRef", "key"),
+				spec.Text("kubeConfig", "configMapRef", "name"),
+			}, "/"),
+			storage: cmp.Or(spec.Text("storageNamespace"), o.Namespace), named: rel.ReleaseName,
 		}
-		if name.kubeConfig != "" { // the Secret is in the namespace of the HelmRelease
+		if spec["kubeConfig"] != nil { // the Secret is in the namespace of the HelmRelease
 			name.kubeConfig = o.Namespace + "/" + name.kubeConfig
 		}
-		other := firstOf(first, rel, name, o.places(), cmp.Or(spec.Text("chart", "spec", "chart"), spec.Text("chartRef", "name")))
+		if strings.Contains(fmt.Sprint(name, rel.ReleaseNamespace), "${") {
+			continue // two Kustomizations may fill in different texts
+		}
+		other, surely := firstOf(first, rel, name, o.places(), chartOf(spec, o.Namespace))
 		if other == nil || other.Rendered && rel.Rendered {
 			continue
 		}
@@ -50,16 +57,34 @@ func (r *run) checkReleaseNames() (out diag.Findings) {
 		if spec.Text("releaseName") != "" {
 			field = "spec.releaseName"
 		}
-		out = append(out, o.at(field, RuleConflict,
+		f := o.at(field, RuleConflict,
 			fmt.Sprintf("the release %.60s in namespace %.63s is also that of %s, in %s, line %d: each overwrites what the other installs",
 				rel.ReleaseName, rel.ReleaseNamespace, other.Object.ID(), other.Object.Source.File, other.Object.Source.Line),
-			"give one of the two another releaseName"))
+			"give one of the two another releaseName")
+		if !surely { // their values may give the objects different names
+			f.Severity = diag.SeverityWarning
+		}
+		out = append(out, f)
 	}
 	return out
 }
 
+// chartOf identifies the chart of a HelmRelease: charts of different sources may have one name.
+func chartOf(spec mapping.Fields, namespace string) string {
+	ref := spec.In("chartRef")
+	if ref == nil {
+		ref = spec.In("chart", "spec", "sourceRef")
+	}
+	return strings.Join([]string{
+		spec.Text("chart", "spec", "chart"), ref.Text("kind"), cmp.Or(ref.Text("namespace"), namespace), ref.Text("name"),
+	}, "/")
+}
+
 // firstOf returns the first HelmRelease of a name in one of its places, or nil if rel is the first. It remembers rel in the other places.
-func firstOf(first map[helmName]*render.Release, rel *render.Release, name helmName, places []place, chart string) (found *render.Release) {
+// surely tells whether Helm stores the two as one release; otherwise they have only the chart and the namespace of the objects in common.
+func firstOf(
+	first map[helmName]*render.Release, rel *render.Release, name helmName, places []place, chart string,
+) (found *render.Release, surely bool) {
 	for _, p := range places {
 		stored, made := name, name
 		stored.place, made.place = p, p
@@ -69,9 +94,9 @@ func firstOf(first map[helmName]*render.Release, rel *render.Release, name helmN
 			case other == nil:
 				first[key] = rel
 			case found == nil && (other.Object.Namespace != rel.Object.Namespace || other.Object.Name != rel.Object.Name):
-				found = other
+				found, surely = other, key == stored
 			}
 		}
 	}
-	return found
+	return found, surely
 }

@@ -78,8 +78,11 @@ type resolver struct {
 	owners map[known]*object
 	// lacks maps findings to the missing objects.
 	lacks map[said]known
-	// scalers maps each object that an autoscaler is for to the first autoscaler.
-	scalers map[*object]*object
+	// scalers maps each object that an autoscaler is for to the first autoscaler. adders are what may add requests to containers.
+	scalers map[scaledIn]*object
+	adders  map[known]bool
+	// values are the values of HelmReleases that were already checked.
+	values map[valuesIn]bool
 }
 
 // followed are the kinds of which resolver knows all objects.
@@ -109,7 +112,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
 		strange: map[place]bool{}, read: map[*render.Object]bool{},
 		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
-		scalers: map[*object]*object{},
+		scalers: map[scaledIn]*object{}, values: map[valuesIn]bool{},
 	}
 	var applied []*object
 	for _, o := range all {

@@ -22,8 +22,9 @@ func (s *resolver) checkScaled(p place, o *object) (out diag.Findings) {
 	if target == nil {
 		return nil
 	}
-	if first := s.scalers[target]; first == nil {
-		s.scalers[target] = o
+	at := scaledIn{p, target}
+	if first := s.scalers[at]; first == nil {
+		s.scalers[at] = o
 	} else if first != o && first.Name != o.Name {
 		f := o.at("spec.scaleTargetRef.name", RuleValue,
 			fmt.Sprintf("the autoscaler %.80s is for this %s, too, and with two of them none changes anything", first.Name, target.Kind),
@@ -37,7 +38,11 @@ func (s *resolver) checkScaled(p place, o *object) (out diag.Findings) {
 	var content, made map[string]any
 	_ = kjson.Unmarshal(o.JSON, &content)   // its schema reports wrong types
 	_ = kjson.Unmarshal(target.JSON, &made) // its schema reports wrong types
-	pods := mapping.Fields(made).In(podSpecs[groupOf(target)+"/"+target.Kind]...)
+	path := podSpecs[groupOf(target)+"/"+target.Kind]
+	if path == nil {
+		return out // somebody else's kind has its pods elsewhere
+	}
+	pods := mapping.Fields(made).In(path...)
 	for i, metric := range mapping.Fields(content).List("spec", "metrics") {
 		for _, field := range []string{"resource", "containerResource"} {
 			out = append(out, s.checkMetric(p, o, target, fmt.Sprintf("spec.metrics[%d].%s", i, field), metric.In(field), pods)...)
@@ -46,19 +51,33 @@ func (s *resolver) checkScaled(p place, o *object) (out diag.Findings) {
 	return out
 }
 
-// checkMetric reports a metric of a container that the target does not have, or of a resource that a container does not request.
+// scaledIn is the target of an autoscaler, in one of its places.
+type scaledIn struct {
+	place  place
+	target *object
+}
+
+// checkMetric reports a metric of a container that the target does not have, or of a resource that a container does not request. These are
+// warnings: a webhook may add the container, such as istio-proxy, or the request.
 func (s *resolver) checkMetric(p place, o, target *object, at string, metric, pods mapping.Fields) diag.Findings {
 	containers := pods.List("containers")
+	for _, c := range pods.List("initContainers") {
+		if c.Text("restartPolicy") == "Always" {
+			containers = append(containers, c)
+		}
+	}
 	if name := metric.Text("container"); name != "" && !strings.Contains(name, "${") {
 		containers = slices.DeleteFunc(containers, func(c mapping.Fields) bool { return c.Text("name") != name })
 		if len(containers) == 0 {
-			return diag.Findings{o.at(at+".container", RuleMissingObject,
-				fmt.Sprintf("the %s %.80s has no container %.63s", target.Kind, target.Name, name), "name one of its containers")}
+			f := o.at(at+".container", RuleMissingObject,
+				fmt.Sprintf("the %s %.80s has no container %.63s", target.Kind, target.Name, name), "name one of its containers")
+			f.Severity = diag.SeverityWarning
+			return diag.Findings{f}
 		}
 	}
 	resource := strings.ToLower(metric.Text("name"))
 	if metric.In("target")["averageUtilization"] == nil || resource != "cpu" && resource != "memory" || pods["resources"] != nil ||
-		s.hasLimitRange(p, target.Namespace) {
+		s.requestsAreAdded(p, target) {
 		return nil
 	}
 	for _, c := range containers {
@@ -88,9 +107,27 @@ func (s *resolver) scaledBy(p place, o *object) *object {
 	return nil
 }
 
-// hasLimitRange tells whether a namespace may give containers requests that their authors did not write.
-func (s *resolver) hasLimitRange(p place, namespace string) bool {
-	return slices.ContainsFunc(s.applied, func(o *object) bool {
-		return o.Kind == "LimitRange" && o.Namespace == namespace && slices.Contains(o.places(), p)
-	})
+// requestsAreAdded tells whether the containers of an object may get requests that their authors did not write: from a LimitRange of the
+// namespace, or a VerticalPodAutoscaler.
+func (s *resolver) requestsAreAdded(p place, o *object) bool {
+	if s.adders == nil {
+		s.adders = map[known]bool{}
+		for _, adder := range s.applied {
+			k := known{kind: adder.Kind, namespace: adder.Namespace}
+			switch adder.Kind {
+			default:
+				continue
+			case "LimitRange":
+			case "VerticalPodAutoscaler":
+				var content map[string]any
+				_ = kjson.Unmarshal(adder.JSON, &content) // its schema reports wrong types
+				k.name = mapping.Fields(content).Text("spec", "targetRef", "name")
+			}
+			for _, k.place = range adder.places() {
+				s.adders[k] = true
+			}
+		}
+	}
+	return s.adders[known{place: p, kind: "LimitRange", namespace: o.Namespace}] ||
+		s.adders[known{place: p, kind: "VerticalPodAutoscaler", namespace: o.Namespace, name: o.Name}]
 }

@@ -35,15 +35,23 @@ func (s *resolver) checkValues(p place, o *object) (out diag.Findings) {
 			if literal, _ := from["literal"].(bool); !literal && strings.Contains(strings.TrimSpace(text), "\n") && isMapping(text) {
 				f := o.at(fmt.Sprintf("spec.valuesFrom[%d].targetPath", i), RuleValue,
 					fmt.Sprintf("the %s %.80s has a mapping at %.80s, and a targetPath takes one value: the mapping becomes text",
-						from.Text("kind"), held.Name, key), "take targetPath away, and write the whole path into the values")
+						from.Text("kind"), held.Name, key), "take targetPath away, and write the whole path into the values; "+
+						"or set literal: true if the chart takes a text")
 				f.Severity = diag.SeverityWarning
 				out = append(out, f)
 			}
-		default:
+		case !s.values[valuesIn{held, field}]:
+			s.values[valuesIn{held, field}] = true // many releases may have the same values
 			out = append(out, held.judgeValues(field, text)...)
 		}
 	}
 	return out
+}
+
+// valuesIn is a field with values in a ConfigMap or a Secret.
+type valuesIn struct {
+	held  *object
+	field string
 }
 
 // heldValue returns the object of the repo with the values under a key, their field and their text. The object is nil if the repo does not

@@ -2,6 +2,7 @@ package refused
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,18 +81,25 @@ func references(spec part) {
 			if c.has("envFrom") {
 				continue // its names are elsewhere
 			}
-			var all []string
-			for _, variable := range c.each("env") {
-				all = append(all, variable.word("name"))
+			env := c.each("env")
+			set := map[string]int{} // a container may have thousands
+			for i, variable := range env {
+				name := variable.word("name")
+				if _, is := set[name]; !is {
+					set[name] = i
+				}
 			}
-			for i, variable := range c.each("env") {
-				variable.expands("value", variable.word("value"), all[:i], all)
+			if slices.ContainsFunc(env, func(variable part) bool { return strings.Contains(variable.word("name"), "${") }) {
+				continue // Flux fills in the names
+			}
+			for i, variable := range env {
+				variable.expands("value", variable.word("value"), i, set)
 			}
 			for _, field := range []string{"command", "args"} {
 				items, _ := c.fields[field].([]any)
 				for i, item := range items {
 					if text, ok := item.(string); ok {
-						c.expands(fmt.Sprintf("%s[%d]", field, i), text, all, all)
+						c.expands(fmt.Sprintf("%s[%d]", field, i), text, len(env), set)
 					}
 				}
 			}
@@ -99,26 +107,36 @@ func references(spec part) {
 	}
 }
 
-// expands reports a reference in a text to a variable that is not among those that are set before. all are the variables of the container.
-func (p part) expands(field, text string, before, all []string) {
+// expands reports a reference in a text to a variable that is not among the first variables of the container, as many as before. set has
+// all of them, with their indices.
+func (p part) expands(field, text string, before int, set map[string]int) {
 	if strings.Contains(text, "${") {
 		return
 	}
 	for _, found := range dependent().FindAllStringSubmatch(text, -1) {
 		name := found[1]
-		if name == "" || slices.Contains(before, name) || ofServices().MatchString(name) || len(all) == 0 && !strings.HasPrefix(field, "value") {
+		index, has := set[name]
+		if name == "" || has && index < before || ofServices().MatchString(name) || len(set) == 0 {
 			continue
 		}
-		if slices.Contains(all, name) {
+		if has {
 			p.refuse(field, fmt.Sprintf("$(%.60s) stays as it is: the variable is set further down, and only those above count", name),
 				"move the variable "+name+" above this one")
 			return
 		}
 		hint := "add it to env, or write $$(" + name + ") for the text itself"
-		if nearest := diag.Nearest(name, all); nearest != "" {
+		if nearest := diag.Nearest(name, nearby(set)); nearest != "" {
 			hint = "did you mean " + nearest + "?"
 		}
 		p.refuse(field, fmt.Sprintf("$(%.60s) stays as it is: the container has no variable of this name", name), hint)
 		return
 	}
+}
+
+// nearby are the names to choose the nearest one from. Of thousands nobody can have meant one more than another, and it would take long.
+func nearby(set map[string]int) []string {
+	if len(set) > 300 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(set))
 }

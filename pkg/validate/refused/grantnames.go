@@ -55,6 +55,27 @@ func (p part) misnamed(groups, resources []string) bool {
 	return false
 }
 
+// namesKinds reports a rule whose resources are all kinds, such as Deployment. Like misnamed, it reports nothing of charts, and nothing of a
+// rule that has a right name beside the wrong one.
+func (p part) namesKinds(resources []string) bool {
+	isKind := func(resource string) bool {
+		name, _, _ := strings.Cut(resource, "/")
+		return strings.ToLower(name) != name
+	}
+	first := slices.IndexFunc(resources, isKind)
+	if first < 0 || p.object.Template != "" ||
+		slices.ContainsFunc(resources, func(resource string) bool { return !isKind(resource) && !isSingular(resource) }) {
+		return false
+	}
+	name, _, _ := strings.Cut(resources[first], "/")
+	hint := "write the plural in lower case, as in deployments"
+	if plural := plural(name); groupsOf[plural] != nil {
+		hint = "write " + plural
+	}
+	p.refuse(fmt.Sprintf("resources[%d]", first), fmt.Sprintf("%.80q is a kind, and no resource", resources[first]), hint)
+	return true
+}
+
 // isSingular tells whether a resource of Kubernetes' own is named in the singular, in lower case.
 func isSingular(resource string) bool {
 	name, _, _ := strings.Cut(resource, "/")

@@ -60,16 +60,8 @@ func grants(rule part) {
 	if rule.misnamed(groups, resources) {
 		return
 	}
-	for i, resource := range resources {
-		name, _, _ := strings.Cut(resource, "/")
-		if strings.ToLower(name) != name {
-			hint := "write the plural in lower case, as in deployments"
-			if plural := plural(name); groupsOf[plural] != nil {
-				hint = "write " + plural
-			}
-			rule.refuse(fmt.Sprintf("resources[%d]", i), fmt.Sprintf("%.80q is a kind, and no resource", resource), hint)
-			return
-		}
+	if rule.namesKinds(resources) {
+		return
 	}
 	rule.elsewhere(groups, resources)
 	if slices.ContainsFunc(groups, func(group string) bool { return !ofKubernetes(group) }) {
