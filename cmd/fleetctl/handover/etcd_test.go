@@ -25,7 +25,8 @@ type saved map[string]string
 
 // transient are keys that an API server looks after itself.
 var transient = []string{
-	"/registry/masterleases/", "/registry/leases/", "/registry/events/", "/registry/services/endpoints/default/",
+	"/registry/masterleases/", "/registry/peerserverleases/", "/registry/leases/", "/registry/events/",
+	"/registry/services/endpoints/default/",
 	"/registry/endpointslices/default/", "/registry/apiregistration.k8s.io/", "/registry/ranges/",
 	"/registry/flowschemas/", "/registry/prioritylevelconfigurations/", "/registry/storageversion",
 }
