@@ -17,7 +17,8 @@ func TestNeededProviders(t *testing.T) {
 		return all
 	}
 	core := releases.Provider{Name: "cluster-api", Type: releases.Core}
-	aws, vsphere := releases.Provider{Name: "aws", Type: releases.Infrastructure}, releases.Provider{Name: "vsphere", Type: releases.Infrastructure}
+	aws := releases.Provider{Name: "aws", Type: releases.Infrastructure}
+	vsphere := releases.Provider{Name: "vsphere", Type: releases.Infrastructure}
 	extension := releases.Provider{Name: "patches", Type: releases.RuntimeExtension}
 	source := installed(core, aws, vsphere, extension)
 	acted := func(label string) bool { return label == "cluster-api" || label == "infrastructure-aws" }

@@ -55,7 +55,9 @@ spec:
 				write("providers/root/v1/handed-over/root.yaml", "ended: {uid: "+test.ended+", at: '2026-11-23T12:00:00Z'}\n")
 			}
 			if test.known {
-				record := state.Record{Name: "root", Fleet: "masters", Repo: dir, GitURL: "https://git.example.com/acme/fleet.git", HostType: "embedded"}
+				record := state.Record{
+					Name: "root", Fleet: "masters", Repo: dir, GitURL: "https://git.example.com/acme/fleet.git", HostType: "embedded",
+				}
 				if err := (state.Store{Dir: remembered}).Cluster("root").Save(record); err != nil {
 					t.Fatal(err)
 				}

@@ -116,12 +116,17 @@ func onSimulator(t *testing.T, aws *simulatedAWS, name string) *onAWS {
 func (a *onAWS) gives(t *testing.T, key string) {
 	t.Helper()
 	t.Setenv("AWS_ENDPOINT_URL", a.aws.URL)
+	t.Setenv("AWS_B64ENCODED_CREDENTIALS", a.profile(key))
+}
+
+// profile is an AWS profile with a secret key that nobody else has, as the provider's variable takes it.
+func (a *onAWS) profile(key string) string {
 	secret, token := "canary/+"+rand.Text(), "canary/+"+rand.Text()+rand.Text()
 	a.secrets = append(a.secrets, secret, token)
 	// It leads to the simulator wherever the provider runs, which nobody would say of the real one.
 	profile := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\naws_session_token = %s\nregion = %s\n"+
 		"endpoint_url = %s\n", key, secret, token, a.aws.Region, a.aws.URL)
-	t.Setenv("AWS_B64ENCODED_CREDENTIALS", base64.StdEncoding.EncodeToString([]byte(profile)))
+	return base64.StdEncoding.EncodeToString([]byte(profile))
 }
 
 const firstKey, secondKey = "AKIAFIRST", "AKIASECOND"
@@ -136,8 +141,14 @@ func (a *onAWS) inits(t *testing.T) {
 // addsCluster declares a cluster with one machine of the control plane by a commit; more are further flags.
 func (a *onAWS) addsCluster(name string, more ...string) {
 	a.t.Helper()
+	a.addsClusterIn("dev", name, more...)
+}
+
+// addsClusterIn is addsCluster in another environment.
+func (a *onAWS) addsClusterIn(environment, name string, more ...string) {
+	a.t.Helper()
 	a.ok(append([]string{
-		"cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", "dev", "--set", "kubernetesVersion=" + kubernetesVersion,
+		"cluster", "add", name, "--flavour", "aws-kubeadm", "--environment", environment, "--set", "kubernetesVersion=" + kubernetesVersion,
 		"--set", "region=" + a.aws.Region, "--set", "controlPlane.image=" + a.aws.Image, "--set", "controlPlane.replicas=1", "--commit",
 	}, more...)...)
 }

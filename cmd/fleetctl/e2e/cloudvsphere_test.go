@@ -23,7 +23,12 @@ type simulatedVSphere struct {
 	Thumbprint string `json:"thumbprint"`
 	Username   string `json:"username"`
 	Password   string `json:"password"`
-	Endpoint   string `json:"endpoint"`
+	Second     struct {
+		Username string `json:"username"`
+		Password string `json:"password"`
+	} `json:"second"`
+	Endpoint       string `json:"endpoint"`
+	SecondEndpoint string `json:"secondEndpoint"`
 }
 
 // envVSphere names the program of scripts/offline/modules/vcsim.
@@ -33,6 +38,12 @@ const envVSphere = "FLEETCTL_E2E_VSPHERE"
 func (v *simulatedVSphere) left(t *testing.T) []string {
 	t.Helper()
 	return ask[[]string](t, v.URL+"/left")
+}
+
+// logins counts how often a user has logged in.
+func (v *simulatedVSphere) logins(t *testing.T, user string) int {
+	t.Helper()
+	return ask[map[string]int](t, v.URL+"/logins")[user]
 }
 
 func (v *simulatedVSphere) machines(ctx context.Context) ([]machine, error) {
@@ -127,17 +138,23 @@ func (v *onVSphere) givesPassword(t *testing.T) {
 func (v *onVSphere) addsCluster(name string, more ...string) {
 	v.t.Helper()
 	args := append([]string{"cluster", "add", name, "--flavour", "vsphere-kubeadm", "--environment", "dev", "--commit"}, more...)
+	v.ok(append(args, v.values("dc0", v.vsphere.Endpoint)...)...)
+}
+
+// values are the flags with what a cluster is, its identity and the address of its API server.
+func (v *onVSphere) values(identity, endpoint string) []string {
+	var args []string
 	for _, value := range []string{
 		"kubernetesVersion=" + kubernetesVersion, "server=" + v.vsphere.Server, "thumbprint=" + v.vsphere.Thumbprint,
 		"template=/DC0/vm/DC0_H0_VM0",
-		"identity.name=dc0", "network.name=VM Network",
+		"identity.name=" + identity, "network.name=VM Network",
 		"placement.datacenter=DC0", "placement.datastore=LocalDS_0", "placement.resourcePool=/DC0/host/DC0_H0/Resources",
-		"controlPlane.replicas=1", "controlPlane.endpoint.host=" + v.vsphere.Endpoint, "controlPlane.endpoint.image=",
+		"controlPlane.replicas=1", "controlPlane.endpoint.host=" + endpoint, "controlPlane.endpoint.image=",
 		"pools[0].name=general", "pools[0].replicas=1",
 	} {
 		args = append(args, "--set", value)
 	}
-	v.ok(args...)
+	return args
 }
 
 func (v *onVSphere) makesCluster(t *testing.T) {

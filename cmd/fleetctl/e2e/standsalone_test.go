@@ -17,11 +17,12 @@ import (
 
 // masterResult is what `bootstrap --stand-alone` prints with -o json.
 type masterResult struct {
-	Outcome    string   `json:"outcome"`
-	HandedOver []string `json:"handedOver"`
-	Alone      bool     `json:"alone"`
-	ParentGone bool     `json:"parentGone"`
-	Kubeconfig string   `json:"kubeconfig"`
+	Outcome     string   `json:"outcome"`
+	HandedOver  []string `json:"handedOver"`
+	Alone       bool     `json:"alone"`
+	ParentGone  bool     `json:"parentGone"`
+	ParentKeeps []string `json:"parentKeeps"`
+	Kubeconfig  string   `json:"kubeconfig"`
 }
 
 // standingAlone is the example of masters on this machine: an embedded root, which makes the management cluster child of containers. child

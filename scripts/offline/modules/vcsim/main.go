@@ -7,6 +7,7 @@
 //	GET /left      what there is apart from what the inventory began with
 //	GET /strangers makes machines that are not the fleet's: of another fleet, and of somebody whose machine could be taken for one of shop's
 //	GET /machines  the machines that are there and were, each with what it finds when it boots: it gets an address once it runs
+//	GET /logins    how often each user has logged in
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -54,8 +56,14 @@ type told struct {
 	Thumbprint string `json:"thumbprint"`
 	Username   string `json:"username"`
 	Password   string `json:"password"`
-	// Endpoint is an address that nobody has, for the API server of a cluster.
-	Endpoint string `json:"endpoint"`
+	// Second is a user beside that one, who may do the same.
+	Second struct {
+		Username string `json:"username"`
+		Password string `json:"password"`
+	} `json:"second"`
+	// Endpoint is an address that nobody has, for the API server of a cluster. SecondEndpoint is another one.
+	Endpoint       string `json:"endpoint"`
+	SecondEndpoint string `json:"secondEndpoint"`
 }
 
 func run() error {
@@ -65,16 +73,23 @@ func run() error {
 	if err := model.Create(); err != nil {
 		return err
 	}
-	user := url.UserPassword("fleet", rand.Text())
+	user, second := url.UserPassword("fleet", rand.Text()), url.UserPassword("second", rand.Text())
 	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: user}
 	model.Service.TLS = new(tls.Config)
 	model.Service.RegisterEndpoints = true
-	s := &site{machines: map[string]*machine{}, given: map[string][]types.BaseOptionValue{}}
+	s := &site{
+		machines: map[string]*machine{}, given: map[string][]types.BaseOptionValue{},
+		users: map[string]string{}, logins: map[string]int{},
+	}
+	for _, each := range []*url.Userinfo{user, second} {
+		s.users[each.Username()], _ = each.Password()
+	}
 	model.Map().Handler = s.watch
+	model.Map().SessionManager().ValidLogin = s.admits
 	server := model.Service.NewServer() // it ends with the process: to close it takes as long as somebody waits for news there
-	var endpoint string
+	var endpoints [2]string
 	var err error
-	if s.addresses, endpoint, err = network(); err != nil {
+	if s.addresses, endpoints, err = network(); err != nil {
 		return err
 	}
 	ctx := context.Background()
@@ -88,16 +103,18 @@ func run() error {
 	mux.HandleFunc("GET /left", answer(s.left))
 	mux.HandleFunc("GET /machines", answer(s.all))
 	mux.HandleFunc("GET /strangers", answer(s.strangers))
+	mux.HandleFunc("GET /logins", answer(s.loggedIn))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	go func() { _ = http.Serve(listener, mux) }()
-	password, _ := user.Password()
-	err = json.NewEncoder(os.Stdout).Encode(told{
+	t := told{
 		URL: "http://" + listener.Addr().String(), Server: server.URL.Host, Thumbprint: thumbprint(server.Certificate().Raw),
-		Username: user.Username(), Password: password, Endpoint: endpoint,
-	})
+		Username: user.Username(), Password: s.users[user.Username()], Endpoint: endpoints[0], SecondEndpoint: endpoints[1],
+	}
+	t.Second.Username, t.Second.Password = second.Username(), s.users[second.Username()]
+	err = json.NewEncoder(os.Stdout).Encode(t)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return err
 }
@@ -110,9 +127,8 @@ func thumbprint(certificate []byte) string {
 	return strings.Join(parts, ":")
 }
 
-// network is a part of the loopback network that no other simulator on this machine uses: addresses for machines, and one for an API
-// server.
-func network() (next func() string, endpoint string, err error) {
+// network is a part of the loopback network that no other simulator on this machine uses: addresses for machines, and two for API servers.
+func network() (next func() string, endpoints [2]string, err error) {
 	for range 50 {
 		var random [2]byte
 		_, _ = rand.Read(random[:])
@@ -124,9 +140,9 @@ func network() (next func() string, endpoint string, err error) {
 		return func() string {
 			n++
 			return fmt.Sprintf("%s%d", prefix, n)
-		}, prefix + "253", nil
+		}, [2]string{prefix + "253", prefix + "252"}, nil
 	}
-	return nil, "", fmt.Errorf("find addresses of loopback that nobody has: %w", err)
+	return nil, endpoints, fmt.Errorf("find addresses of loopback that nobody has: %w", err)
 }
 
 // site is what there is.
@@ -135,17 +151,42 @@ type site struct {
 	addresses func() string
 	fresh     []string
 
+	// users have their passwords.
+	users map[string]string
+
 	mu       sync.Mutex
 	machines map[string]*machine // also those that are gone
 	given    map[string][]types.BaseOptionValue
+
+	// counting is for logins alone: who asks for machines, which takes mu, may have to log in for that.
+	counting sync.Mutex
+	logins   map[string]int
+}
+
+// admits tells whether somebody may log in, and counts it.
+func (s *site) admits(login *types.Login) bool {
+	password, known := s.users[login.UserName]
+	if !known || password != login.Password {
+		return false
+	}
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	s.logins[login.UserName]++
+	return true
+}
+
+func (s *site) loggedIn(context.Context) (map[string]int, error) {
+	s.counting.Lock()
+	defer s.counting.Unlock()
+	return maps.Clone(s.logins), nil
 }
 
 // watch remembers by its name what a machine is given when it is cloned: a real vCenter keeps that with the machine, and the simulator
 // forgets it.
 func (s *site) watch(_ *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if clone, is := call.Body.(*types.CloneVM_Task); is && clone.Spec.Config != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.counting.Lock()
+		defer s.counting.Unlock()
 		s.given[clone.Name] = clone.Spec.Config.ExtraConfig
 	}
 	return nil, nil // it does the rest
