@@ -6,6 +6,8 @@ import "github.com/fleetctl/fleetctl/pkg/capi/internal/graph"
 type (
 	// Graph has all objects that belong to the Clusters of a hand-over.
 	Graph = graph.Graph
+	// Item is an object of a Graph.
+	Item = graph.Item
 	// GraphOptions are the options of Manager.Graph.
 	GraphOptions = graph.GraphOptions
 	// CopyOptions are the options of Manager.Copy.

@@ -245,6 +245,8 @@ func TestRefused(t *testing.T) {
 		{"second default", one("data:\n  x: ${CLIENT_SECRET:=}\n  y: ${CLIENT_SECRET:=abc}\n"), 12, "looks like a credential"},
 		{"part of a default", one("data:\n  x: ${API_KEY:=a${B}}\n"), 11, "looks like a credential"},
 		{"inner default", one("data:\n  x: ${A:=${B_CREDENTIALS:=abc}}\n"), 11, "looks like a credential"},
+		{"password as a name, too", one("x:\n  name: ${A_PASSWORD:=b}\n  y: ${A_PASSWORD:=b}\n"), 11, "looks like a credential"},
+		{"credential as a name", one("x:\n  name: ${A:=ghp_012345678901234567890123456789012345}\n"), 11, "looks like a credential"},
 		{"credential by its look", one("data:\n  x: ${A:=ghp_012345678901234567890123456789012345}\n"), 11, "looks like a credential"},
 		{"number of a version", one("data:\n  x: ${KUBERNETES_VERSION:=1.30}\n"), 11, "\"1.30\" is no version of Kubernetes"},
 		{"version without v", one("data:\n  x: ${KUBERNETES_VERSION:=1.30.0}\n"), 11, "is no version of Kubernetes"},
@@ -260,7 +262,9 @@ func TestRefused(t *testing.T) {
 		{"no cluster", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n", 1, "has no Cluster"},
 		{"two clusters", cluster + "---\n" + cluster, 6, "has 2 Clusters"},
 		{"its name", strings.Replace(cluster, "${CLUSTER_NAME}", "mine", 1), 4, "is called mine"},
-		{"its namespace", cluster + "  namespace: default\n", 5, "in the namespace default"},
+		{"namespace with an anchor", cluster + "  namespace: &n default\n  labels: {a: *n}\n", 5, "in the namespace default"},
+		{"after a namespace", cluster + "  # where\n  namespace: default\n  labels:\n    a: ${A:1:2}\n", 8, "by its position"},
+		{"far after one", cluster + "  namespace: default\n---\napiVersion: v1\nkind: ConfigMap\nx: ${A:1:2}\n", 9, "by its position"},
 		{"flow", "{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: a}}\n", 1, "is called a"},
 		{"empty", "\n \n", 1, "is empty"},
 		{"nothing", "# nothing\n", 1, "no objects"},
@@ -282,6 +286,36 @@ func TestRefused(t *testing.T) {
 	_, err := translate(one("data:\n  x: ${A^}\n  y: ${B:1}\n"))
 	if findings, ok := errors.AsType[diag.Findings](err); !ok || len(findings) != 2 {
 		t.Errorf("not all at once: %v", err)
+	}
+}
+
+// Whatever namespaces a template names, all objects go into that of the cluster, as clusterctl has it.
+func TestNamespaces(t *testing.T) {
+	template := cluster + "  namespace: kube-system # of the Cluster\n---\n" +
+		"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${SPACE}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  namespace: ${SPACE:=a}-${OTHER}\n  name: first\ndata: {a: '${FIRST}'}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: default, name: second}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: third\n  namespace: ${NAMESPACE:=default}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fourth\ndata:\n  namespace: of-its-own\n"
+	chart, err := translate(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, v := range chart.Variables {
+		values = append(values, v.Value)
+	}
+	if diff := cmp.Diff([]string{"first"}, values); diff != "" {
+		t.Error(diff)
+	}
+	var got []string
+	for line := range strings.SplitSeq(file(t, chart, "templates/cluster.yaml"), "\n") {
+		if strings.Contains(line, "amespace") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if diff := cmp.Diff([]string{"namespace: {{ .Release.Namespace | quote }}", "namespace: of-its-own"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -197,14 +198,18 @@ func scalarOf(text string) *yaml.Node {
 // isCredential tells of a variable that is a password, a token or the like, by its name. Its default, and one that looks like a credential
 // whatever the name is, is refused: it would be in Git in clear.
 func (t *translation) isCredential(name string, uses []*use) bool {
-	is, refused := v1alpha1.NamesSecret(name), map[int]bool{}
+	look := name
+	if !slices.ContainsFunc(uses, func(u *use) bool { return !u.namesObject() }) {
+		look = "name" // only what looks like a credential whatever it is called
+	}
+	is, refused := v1alpha1.NamesSecret(look), map[int]bool{}
 	for _, u := range uses {
 		for _, arg := range u.node.Args {
 			a, ok := arg.(*parse.TextNode)
 			if !ok || !hasDefault(u.node) {
 				continue
 			}
-			if !v1alpha1.LooksSecret(name, strings.Trim(strings.TrimSpace(a.Value), `"'`)) || plainText(a.Value) == "" {
+			if !v1alpha1.LooksSecret(look, strings.Trim(strings.TrimSpace(a.Value), `"'`)) || plainText(a.Value) == "" {
 				continue
 			}
 			if n := scalarOf(a.Value); n != nil && n.ShortTag() == "!!bool" {
@@ -219,3 +224,6 @@ func (t *translation) isCredential(name string, uses []*use) bool {
 	}
 	return is
 }
+
+// namesObject tells whether the variable is the name of an object, such as a Secret, and so not what the Secret contains.
+func (u *use) namesObject() bool { return u.whole && (u.field == "name" || u.field == "secretName") }

@@ -106,10 +106,45 @@ func (t *translation) open(d *document, number int) bool {
 	case version == "v1" && d.kind == "Secret":
 		t.secrets = append(t.secrets, Secret{Name: t.original(d.name), Line: d.line + d.node.Line - 1})
 		return false
+	case version == "v1" && d.kind == "Namespace": // clusterctl makes it that of the cluster, which the fleet has already
+		return false
+	}
+	if !t.leaveNamespace(d) {
+		return false
 	}
 	t.measure(d)
 	t.place(d, number, d.node, "", false, false)
 	t.misplaced(d, number)
+	return true
+}
+
+// leaveNamespace takes the namespace out of the object, which then goes into that of the release, and reports whether it could. clusterctl,
+// too, writes the namespace of the cluster into each object, whatever the template says. The lines of the document keep their numbers.
+func (t *translation) leaveNamespace(d *document) bool {
+	at := yamledit.Path{"metadata", "namespace"}
+	namespace := yamledit.Find(d.node, at...)
+	if namespace == nil {
+		return true
+	}
+	text := scalarText(namespace)
+	if parts := t.partsOf(text); len(parts) == 1 && text == t.tokenOf(parts[0]) && t.isReserved(t.parts[parts[0]].use) {
+		return true
+	}
+	left, err := yamledit.Remove([]byte(d.text), 0, at)
+	lines := strings.Split(string(left), "\n")
+	for gone := len(d.lines) - len(lines); gone > 0; gone-- {
+		lines = slices.Insert(lines, min(namespace.Line-1, len(lines)), "")
+	}
+	var nodes []*yaml.Node
+	if err == nil {
+		nodes, err = yamledit.Parse([]byte(strings.Join(lines, "\n")))
+	}
+	if err != nil {
+		t.fault(d.line+namespace.Line-1, "leave it out, or write ${NAMESPACE}", "the object is in the namespace %s: each cluster of the "+
+			"fleet has its own", t.original(text))
+		return false
+	}
+	d.text, d.lines, d.node = strings.Join(lines, "\n"), lines, nodes[0]
 	return true
 }
 
@@ -302,62 +337,6 @@ func (t *translation) misplaced(d *document, number int) {
 		}
 	}
 }
-
-// clusterGroup is the API group of clusters.
-const clusterGroup = "cluster.x-k8s.io"
-
-// checkCluster makes sure that the template makes one Cluster, called as its release.
-func (t *translation) checkCluster(documents []*document) {
-	var clusters []*document
-	for _, d := range documents {
-		if d.kind == "Cluster" && d.group == clusterGroup {
-			clusters = append(clusters, d)
-		}
-	}
-	switch len(clusters) {
-	case 0:
-		t.fault(1, "give the template of a cluster, as `clusterctl generate cluster` takes it", "the template has no Cluster of %s", clusterGroup)
-		return
-	case 1:
-	default:
-		t.fault(clusters[1].line, "make a chart of each", "the template has %d Clusters: a chart makes one", len(clusters))
-		return
-	}
-	d := clusters[0]
-	line := func(path ...any) int { return d.line + yamledit.Nearest(d.node, path...).Line - 1 }
-	if parts := t.partsOf(d.name); len(parts) != 1 || d.name != t.tokenOf(parts[0]) || t.parts[parts[0]].use.node.Param != clusterName {
-		t.fault(line("metadata", "name"), "write metadata.name: ${CLUSTER_NAME}",
-			"the Cluster is called %s: a cluster of the fleet gives it its name", t.original(d.name))
-	}
-	if namespace := scalarText(yamledit.Find(d.node, "metadata", "namespace")); namespace != "" && len(t.partsOf(namespace)) == 0 {
-		t.fault(line("metadata", "namespace"), "leave it out, or write ${NAMESPACE}",
-			"the Cluster is in the namespace %s: each cluster of the fleet has its own", namespace)
-	}
-}
-
-// choosePool makes a pool of clusterctl's worker nodes, if one object has all of them.
-func (t *translation) choosePool(documents []*document) {
-	v := t.variable(workerCount)
-	if v == nil {
-		return
-	}
-	uses := v.placed()
-	if len(uses) != 1 || !uses[0].whole || uses[0].field != "replicas" || uses[0].outer != nil {
-		return
-	}
-	d := documents[uses[0].document-1]
-	if d.group != clusterGroup || d.kind != "MachineDeployment" && d.kind != "MachinePool" {
-		return
-	}
-	t.pool = "workers"
-	if parts := t.partsOf(d.name); len(parts) == 1 && t.parts[parts[0]].use.node.Param == clusterName {
-		if name, ok := strings.CutPrefix(d.name, t.tokenOf(parts[0])+"-"); ok && poolName.MatchString(name) {
-			t.pool = name
-		}
-	}
-}
-
-var poolName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // placed returns the uses of variables that the chart has.
 func (v *variable) placed() []*use {

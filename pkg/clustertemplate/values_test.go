@@ -108,7 +108,7 @@ func TestFixedTypes(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	chart, err := translate(
 		one("# ${OLD_PASSWORD:=hunter2}\ndata:\n  x: ${ADMIN_PASSWORD}\n  y: ${OPENSTACK_SSH_KEY_NAME:=ops}\n  z: ${CREATE_TOKEN:=true}\n  s: " +
-			"${SECRET_NAME:=own}\n"))
+			"${SECRET_NAME:=own}\nidentityRef:\n  name: ${CLOUD_CONFIG_SECRET:=dev-cloud-config}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (f *factory) whySources(ctx context.Context, name string) (why.Sources, err
 	}
 	from.Management, from.Declared = target.Name, f.declaration(w)
 	if target.Record != nil {
-		from.Repo = target.Record.Repo
+		from.Repo, from.FleetID = target.Record.Repo, target.Record.FleetID
 	}
 	from.Client, err = target.Client(ctx)
 	return from, err

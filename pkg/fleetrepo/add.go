@@ -119,7 +119,7 @@ func (r *Repo) valuesOf(opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementClu
 	}
 	values = overlay(values, opts.Values)
 	dropReplicas(values, opts.Set)
-	if values, err = Assign(values, opts.Set); err != nil {
+	if values, err = Assign(values, asWanted(ch.schema, opts.Set)); err != nil {
 		return nil, err
 	}
 	return values, r.tagFleet(ch, path.Join(at.Cluster(opts.Environment, opts.Name), clusterFile), values)
@@ -315,7 +315,7 @@ func (ch *chart) missing(values map[string]any) error {
 	for _, path := range leaves(ch.example(), nil) {
 		if value := at(all, path); value == nil || value == "" {
 			example := at(ch.example(), path)
-			out.Values = append(out.Values, Assignment{path, example})
+			out.Values = append(out.Values, Assignment{Path: path, Value: example})
 			hints = append(hints, setFlag(path, example))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -41,6 +42,20 @@ func TestAddEveryFlavour(t *testing.T) {
 				t.Errorf("a second time, otherwise: %v", err)
 			}
 		})
+	}
+}
+
+// A tag of digits is text, as the chart wants it.
+func TestAddTakesDigitsForText(t *testing.T) {
+	e, err := open(t).Add(AddOptions{
+		Name: "x", Environment: "dev", Flavour: "aws-eks",
+		Set: mustAssign(t, "region=eu-central-1", "tags.cost=0815"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(e.Changes.Files(), func(f manifest.File) bool { return strings.Contains(string(f.Content), `cost: "0815"`) }) {
+		t.Error("the tag is not in the files as it was typed")
 	}
 }
 

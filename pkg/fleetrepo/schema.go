@@ -349,7 +349,9 @@ func schemaAt(schema map[string]any, path yamledit.Path) map[string]any {
 		switch s := s.(type) {
 		case string:
 			properties, _ := schema["properties"].(map[string]any)
-			next = properties[s]
+			if next = properties[s]; next == nil {
+				next = schema["additionalProperties"]
+			}
 		case int:
 			next = schema["items"]
 		}

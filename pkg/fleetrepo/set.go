@@ -15,6 +15,8 @@ import (
 type Assignment struct {
 	Path  yamledit.Path
 	Value any
+	// given is the text of a scalar as it was typed, "" if Value comes from elsewhere.
+	given string
 }
 
 // ParseAssignments parses path=value, such as region=eu-central-1 or pools[0].replicas=3. The part after = is YAML:
@@ -36,7 +38,7 @@ func ParseAssignments(all []string) ([]Assignment, error) {
 		}
 		a := Assignment{Path: path, Value: ""}
 		if len(documents) == 1 {
-			a.Value = nil
+			a.Value, a.given = nil, text(documents[0])
 			if err := documents[0].Decode(&a.Value); err != nil {
 				return nil, diag.Usage("put text in quotes", "--set %q: %v", given, err)
 			}
@@ -44,6 +46,22 @@ func ParseAssignments(all []string) ([]Assignment, error) {
 		out = append(out, a)
 	}
 	return out, nil
+}
+
+// asWanted returns assignments in which a number or a truth value is the text that was typed, where schema wants text and nothing else: 1.30
+// is then the version 1.30, and not the number 1.3.
+func asWanted(schema map[string]any, all []Assignment) []Assignment {
+	out := slices.Clone(all)
+	for i, a := range out {
+		switch a.Value.(type) {
+		case nil, string, map[string]any, []any:
+			continue
+		}
+		if wanted := schemaAt(schema, a.Path)["type"]; wanted == "string" && a.given != "" {
+			out[i].Value = a.given
+		}
+	}
+	return out
 }
 
 // ParseValues reads a file of values, in the form of --values.

@@ -34,3 +34,26 @@ func TestSetFlag(t *testing.T) {
 		}
 	}
 }
+
+// What is typed becomes text where a chart wants text, digits and all.
+func TestNumbersBecomeTextWhereAChartWantsText(t *testing.T) {
+	schema := map[string]any{"properties": map[string]any{
+		"disk":  map[string]any{"type": "string"},
+		"count": map[string]any{"type": "integer"},
+		"size":  map[string]any{"type": []any{"integer", "string"}},
+		"tags":  map[string]any{"additionalProperties": map[string]any{"type": "string"}},
+		"pools": map[string]any{"items": map[string]any{"properties": map[string]any{"zone": map[string]any{"type": "string"}}}},
+	}}
+	for given, want := range map[string]any{
+		"disk=60": "60", "disk=1.30": "1.30", "disk=true": "true", "disk=0x10 # hex": "0x10", "disk=60Gi": "60Gi", "disk=null": nil,
+		"disk=[1]": []any{1}, "count=3": 3, "size=3": 3, "tags.cost=4711": "4711", "pools[0].zone=1": "1", "other=1": 1,
+	} {
+		read, err := ParseAssignments([]string{given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := asWanted(schema, read)[0].Value; !reflect.DeepEqual(got, want) {
+			t.Errorf("--set %s is %#v, want %#v", given, got, want)
+		}
+	}
+}

@@ -49,6 +49,9 @@ func (r *Repo) Upgrade(name string, opts UpgradeOptions) (*Edit, error) {
 	if err := c.checkStep(current, target); err != nil {
 		return nil, err
 	}
+	if ch, err := r.chart(c.Flavour); err == nil { // without a chart, the edit says what is wrong
+		opts.Values = asWanted(ch.schema, opts.Values)
+	}
 	var e *Edit
 	if target.EQ(current) {
 		e, err = r.upgradePools(c, opts)

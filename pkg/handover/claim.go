@@ -101,30 +101,17 @@ func (r *run) askOwners(ctx context.Context, clusters []string) (seen map[string
 		here[c.FullName()] = c
 	}
 	seen = map[string]string{}
-	var mu sync.Mutex
 	var refused []string
-	_ = eachOwner(ctx, clusters, func(ctx context.Context, cluster kube.Key) error {
-		kubeconfig, err := r.source.manager.WorkloadKubeconfig(ctx, cluster)
-		if err != nil {
-			return err
-		}
-		owner, content, err := lookAtOwner(ctx, kubeconfig)
-		if err != nil && !errors.Is(err, errDamaged) {
-			return err
-		}
-		full := cluster.String()
-		mu.Lock()
-		defer mu.Unlock()
-		seen[full] = content
-		switch ours := owner.UID == r.source.party.UID || owner.UID == r.target.party.UID; {
-		case err != nil || ours || precedes(owner, here[full].Owner, r.source.party.UID):
-		case owner.ManagementCluster == "": // somebody has detached it, and brought it back here
+	_ = eachRecordOf(ctx, r.source.manager.WorkloadKubeconfig, clusters, func(full string, a answer) {
+		seen[full] = a.seen
+		switch ours := a.UID == r.source.party.UID || a.UID == r.target.party.UID; {
+		case a.Damaged || ours || precedes(a.Owner, here[full].Owner, r.source.party.UID):
+		case a.ManagementCluster == "": // somebody has detached it, and brought it back here
 		case here[full].Paused:
 			others = append(others, full)
 		default:
-			refused = append(refused, full+" "+heldBy(owner, nil, r.Fleet))
+			refused = append(refused, full+" "+heldBy(a.Owner, nil, r.Fleet))
 		}
-		return nil
 	})
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -57,26 +56,16 @@ func heldByOthers(
 		here[c.FullName()] = c.Owner
 		names = append(names, c.FullName())
 	}
-	var mu sync.Mutex
 	var others []string
-	_ = eachOwner(ctx, names, func(ctx context.Context, cluster kube.Key) error {
-		kubeconfig, err := kubeconfigOf(ctx, cluster)
-		if err != nil {
-			return err
+	_ = eachRecordOf(ctx, kubeconfigOf, names, func(cluster string, a answer) {
+		if !a.Contradicts(here[cluster], mine.UID, fleet) {
+			return
 		}
-		owner, err := readOwner(ctx, kubeconfig)
-		full := cluster.String()
-		if err != nil || !(OwnRecord{Owner: owner}).Contradicts(here[full], mine.UID, fleet) {
-			return err
-		}
-		says := heldBy(owner, nil, fleet)
-		if owner.ManagementCluster == mine.Name { // both were restored from a snapshot of this one
+		says := heldBy(a.Owner, nil, fleet)
+		if a.ManagementCluster == mine.Name { // both were restored from a snapshot of this one
 			says = "is managed by another management cluster that is called " + mine.Name + ", too"
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		others = append(others, full+" "+plain.Line(plain.Clip(says, mostOfSentence)))
-		return nil
+		others = append(others, cluster+" "+plain.Line(plain.Clip(says, mostOfSentence)))
 	})
 	slices.Sort(others)
 	return others

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,9 +15,10 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// A Cluster is not deleted here if its own record names another management cluster of the fleet. Every other one can be deleted, also one
-// that does not answer.
-func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
+// differentRecords returns Clusters of the management cluster with the UID u1, as their API servers say of their owner what their names
+// tell, and their kubeconfigs.
+func differentRecords(t *testing.T) (kubeconfigOf func(context.Context, kube.Key) ([]byte, error), clusters []capi.Cluster) {
+	t.Helper()
 	mine := capi.Owner{Fleet: "f", ManagementCluster: "first", UID: "u1", Epoch: 2}
 	theirs := func(change func(*capi.Owner)) capi.Owner {
 		o := capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "u2", Epoch: 2}
@@ -35,7 +37,7 @@ func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
 		"damaged":  "garbage",
 	}
 	kubeconfigs := map[string][]byte{"dead": kubeconfigTo("http://127.0.0.1:1")}
-	clusters := []capi.Cluster{{Namespace: "n", Name: "dead", Owner: mine}, {Namespace: "n", Name: "none", Owner: mine}}
+	clusters = []capi.Cluster{{Namespace: "n", Name: "dead", Owner: mine}, {Namespace: "n", Name: "none", Owner: mine}}
 	for name, record := range records {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -56,12 +58,19 @@ func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
 		kubeconfigs[name] = kubeconfigTo(server.URL)
 		clusters = append(clusters, capi.Cluster{Namespace: "n", Name: name, Owner: mine})
 	}
-	got := heldByOthers(t.Context(), func(_ context.Context, key kube.Key) ([]byte, error) {
+	return func(_ context.Context, key kube.Key) ([]byte, error) {
 		if kubeconfig, has := kubeconfigs[key.Name]; has {
 			return kubeconfig, nil
 		}
 		return nil, errors.New("it has none")
-	}, clusters, Party{Name: "first", UID: "u1"}, "f")
+	}, clusters
+}
+
+// A Cluster is not deleted here if its own record names another management cluster of the fleet. Every other one can be deleted, also one
+// that does not answer.
+func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
+	kubeconfigOf, clusters := differentRecords(t)
+	got := heldByOthers(t.Context(), kubeconfigOf, clusters, Party{Name: "first", UID: "u1"}, "f")
 	want := []string{
 		"n/namesake is managed by another management cluster that is called first, too", "n/restored is managed by second",
 		"n/taken is managed by second",
@@ -71,5 +80,24 @@ func TestDeletionOfAnothersClusterIsRefused(t *testing.T) {
 	}
 	if len(got) > 0 && (clusterIn(got[0]) != "n/evil" || strings.Contains(got[0], "\x1b") || len(got[0]) > 200) {
 		t.Errorf("got %q", got[0])
+	}
+}
+
+// A paused Cluster is managed elsewhere if its own record names another management cluster of the fleet, and is not older than the
+// Cluster here: two restores of one snapshot count the same number of hand-overs.
+func TestManagedElsewhere(t *testing.T) {
+	kubeconfigOf, clusters := differentRecords(t)
+	if got := takenOver(t.Context(), kubeconfigOf, clusters, "u1", "f"); len(got) > 0 {
+		t.Errorf("not paused: %v", got)
+	}
+	for i := range clusters {
+		clusters[i].Paused = true
+	}
+	got := takenOver(t.Context(), kubeconfigOf, clusters, "u1", "f")
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, []string{"n/evil", "n/namesake", "n/restored", "n/taken"}) {
+		t.Errorf("managed elsewhere: %q", names)
+	}
+	if got["n/restored"].UID != "u2" {
+		t.Errorf("its owner: %+v", got["n/restored"])
 	}
 }

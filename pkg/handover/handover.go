@@ -170,6 +170,7 @@ func (r *run) hand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.behind = graph
 	if err := r.mark(ctx, PhaseFenced); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -12,14 +11,14 @@ import (
 )
 
 // ManagedElsewhere asks the API servers of Clusters who manages them. It returns, by NAMESPACE/NAME, the Clusters that
-// another management cluster of the fleet has taken over, with the owner that their record names. The objects of these
-// Clusters at client are leftover copies. ManagedElsewhere leaves out Clusters that are not paused at client, that do
-// not answer, that were detached, or whose record names another fleet. Every administrator of a Cluster can write its
-// record, so ask the named management cluster before anything depends on the answer.
+// another management cluster of the fleet manages, with the owner that their record names. The objects of these Clusters
+// at client are leftover copies, or this management cluster and the other one were restored from one snapshot.
+// ManagedElsewhere leaves out Clusters that are not paused at client, that do not answer, that were detached, or whose
+// record names another fleet. Every administrator of a Cluster can write its record, so ask the named management cluster
+// before anything depends on the answer.
 func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.Cluster, fleet string) (map[string]capi.Owner, error) {
-	others := map[string]capi.Owner{}
 	if fleet == "" || len(clusters) == 0 {
-		return others, nil
+		return map[string]capi.Owner{}, nil
 	}
 	uid, err := ClusterUID(ctx, client)
 	if err != nil {
@@ -29,7 +28,14 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 	if err != nil {
 		return nil, err
 	}
-	here := map[string]capi.Cluster{}
+	return takenOver(ctx, manager.WorkloadKubeconfig, clusters, uid, fleet), nil
+}
+
+// takenOver is ManagedElsewhere of the management cluster with this UID.
+func takenOver(
+	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), clusters []capi.Cluster, uid, fleet string,
+) map[string]capi.Owner {
+	others, here := map[string]capi.Owner{}, map[string]capi.Cluster{}
 	var names []string
 	for _, c := range clusters {
 		if c.Paused { // the leftover copy of a Cluster that was handed over stays paused
@@ -37,23 +43,19 @@ func ManagedElsewhere(ctx context.Context, client *kube.Client, clusters []capi.
 			names = append(names, c.FullName())
 		}
 	}
-	var mu sync.Mutex
-	_ = eachOwner(ctx, names, func(ctx context.Context, cluster kube.Key) error {
-		kubeconfig, err := manager.WorkloadKubeconfig(ctx, cluster)
-		if err != nil {
-			return err
+	_ = eachRecordOf(ctx, kubeconfigOf, names, func(cluster string, a answer) {
+		if a.Contradicts(here[cluster].Owner, uid, fleet) {
+			others[cluster] = a.Owner
 		}
-		owner, err := readOwner(ctx, kubeconfig)
-		if err != nil || owner.Fleet != fleet || owner.ManagementCluster == "" || owner.UID == "" || owner.UID == uid ||
-			owner.Epoch <= here[cluster.String()].Owner.Epoch {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		others[cluster.String()] = owner
-		return nil
 	})
-	return others, nil
+	return others
+}
+
+// CameFrom tells whether the hand-over of this journal, which may be nil, has brought a Cluster, NAMESPACE/NAME, here from
+// the management cluster with this UID.
+func (j *Journal) CameFrom(uid, cluster string) bool {
+	return j != nil && j.Role == RoleTarget && j.Phase.Committed() && j.Source.UID != "" && j.Source.UID == uid &&
+		slices.Contains(j.Clusters, cluster)
 }
 
 // RefuseAnothers returns an error if the Cluster at client is a leftover copy, because the workload cluster's own record

@@ -108,6 +108,38 @@ func eachOwner(ctx context.Context, clusters []string, do func(context.Context, 
 	return missed
 }
 
+// answer is the record that a workload cluster has of its owner.
+type answer struct {
+	OwnRecord
+
+	// seen is the fingerprint of the record, also of a damaged one; "" without a record.
+	seen string
+}
+
+// eachRecordOf asks workload clusters, NAMESPACE/NAME, for the record of their owner, side by side, and calls judge for
+// each that answers, one call at a time. Without a record, the answer is zero. It returns the clusters that do not answer,
+// or that have no kubeconfig.
+func eachRecordOf(
+	ctx context.Context, kubeconfigOf func(context.Context, kube.Key) ([]byte, error), clusters []string, judge func(cluster string, a answer),
+) (silent []string) {
+	var mu sync.Mutex
+	return eachOwner(ctx, clusters, func(ctx context.Context, cluster kube.Key) error {
+		kubeconfig, err := kubeconfigOf(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		owner, seen, err := lookAtOwner(ctx, kubeconfig)
+		damaged := errors.Is(err, errDamaged)
+		if err != nil && !damaged {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		judge(cluster.String(), answer{OwnRecord{Owner: owner, Damaged: damaged}, seen})
+		return nil
+	})
+}
+
 // readOwner reads the record of a workload cluster. It returns the zero value if there is none. The error is errDamaged
 // if the record names no owner.
 func readOwner(ctx context.Context, kubeconfig []byte) (capi.Owner, error) {
@@ -169,31 +201,30 @@ func Elsewhere(ctx context.Context, objects []capi.Portable, mine Party, fleet s
 		}
 	}
 	h := &Holders{Others: map[string]string{}, Seen: map[string]string{}}
-	var mu sync.Mutex
-	h.Silent = eachOwner(ctx, asked, func(ctx context.Context, cluster kube.Key) error {
-		name := cluster.String()
-		reach, err := kube.ReachOf(kubeconfigs[name])
-		if err != nil {
-			return err
+	h.Silent = eachRecordOf(ctx, kubeconfigIn(kubeconfigs), asked, func(cluster string, a answer) {
+		h.Seen[cluster] = a.seen
+		if a.Damaged {
+			h.Others[cluster] = heldBy(a.Owner, errDamaged, fleet)
+		} else if says := elsewhere(a.Owner, epochs[cluster], mine, fleet); says != "" {
+			h.Others[cluster] = says
 		}
-		if runs := reach.Text(); runs != "" {
-			return errors.New("its kubeconfig is not used: " + runs)
-		}
-		owner, seen, err := lookAtOwner(ctx, kubeconfigs[name])
-		if err != nil && !errors.Is(err, errDamaged) {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		h.Seen[name] = seen
-		if err != nil {
-			h.Others[name] = heldBy(owner, err, fleet)
-		} else if says := elsewhere(owner, epochs[name], mine, fleet); says != "" {
-			h.Others[name] = says
-		}
-		return nil
 	})
 	return h
+}
+
+// kubeconfigIn returns kubeconfigs of a snapshot, none of which runs a command or reads a file of this machine.
+func kubeconfigIn(kubeconfigs map[string][]byte) func(context.Context, kube.Key) ([]byte, error) {
+	return func(_ context.Context, cluster kube.Key) ([]byte, error) {
+		kubeconfig := kubeconfigs[cluster.String()]
+		reach, err := kube.ReachOf(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		if runs := reach.Text(); runs != "" {
+			return nil, errors.New("its kubeconfig is not used: " + runs)
+		}
+		return kubeconfig, nil
+	}
 }
 
 // elsewhere says who has taken a Cluster over since it had this epoch; "" if nobody but mine has. Another

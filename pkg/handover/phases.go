@@ -47,9 +47,12 @@ func (r *run) copy(ctx context.Context, graph *capi.Graph) error {
 // verify compares the objects of both sides.
 func (r *run) verify(ctx context.Context, graph *capi.Graph) error {
 	r.tell(PhaseVerified, "comparing both sides")
-	differences, err := r.target.manager.Differences(ctx, graph, r.target.journal.ID)
+	differences, copies, err := r.target.manager.Differences(ctx, graph, r.target.journal.ID)
 	if err != nil {
 		return err
+	}
+	if r.began { // otherwise an earlier run may have copied objects of other kinds, too
+		r.copies = copies
 	}
 	if len(differences) == 0 {
 		return r.check(ctx)

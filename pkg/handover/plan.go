@@ -23,12 +23,16 @@ type Plan struct {
 	// Counts of the objects by kind, and the Clusters.
 	Counts   map[string]int `json:"counts"`
 	Clusters []string       `json:"clusters"`
-	// Waits says what the hand-over would wait for. Left says which objects cannot be handed over.
-	Waits []string `json:"waits"`
-	Left  []string `json:"left"`
+	// Waits says what the hand-over would wait for. Left says which objects cannot be handed over. Untried says of which
+	// objects a dry run cannot tell whether the target takes them.
+	Waits   []string `json:"waits"`
+	Left    []string `json:"left"`
+	Untried []string `json:"untried"`
 
-	graph *capi.Graph
-	state *capi.Movable
+	graph  *capi.Graph
+	state  *capi.Movable
+	tester *tester
+	later  []*capi.Item // what is tried once the target has its namespaces
 }
 
 // Travels returns a function that tells whether an object of the source would be handed over. The function ignores the
@@ -66,7 +70,10 @@ func Look(ctx context.Context, o Options) (*Plan, error) {
 
 // goingOn returns the plan of a hand-over that has begun.
 func (r *run) goingOn(j *Journal) *Plan {
-	p := &Plan{Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{}, Waits: []string{}, Left: []string{}}
+	p := &Plan{
+		Source: j.Source.Name, Target: j.Target.Name, UnderWay: j.Phase, Counts: map[string]int{},
+		Waits: []string{}, Left: []string{}, Untried: []string{},
+	}
 	maps.Copy(p.Counts, j.Moved)
 	p.Clusters = append([]string{}, j.Clusters...)
 	return p
@@ -76,7 +83,7 @@ func (r *run) goingOn(j *Journal) *Plan {
 func (r *run) plan(ctx context.Context) (*Plan, error) {
 	p := &Plan{
 		Source: r.source.Name, Target: r.target.Name, Counts: map[string]int{}, Clusters: []string{},
-		Waits: []string{}, Left: []string{},
+		Waits: []string{}, Left: []string{}, Untried: []string{},
 	}
 	if j := r.source.journal; j != nil && j.Role == RoleSource && j.Whole() {
 		return p, handedOver(r.source.Name, j)
@@ -110,10 +117,35 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	for _, s := range r.sides() {
 		errs = append(errs, s.ready(ctx))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return p, diag.Wrap("prepare the hand-over", err, "`fleetctl status` shows the state of the clusters; nothing has been changed")
+	refused, err := r.try(ctx, p, errs[len(errs)-1] == nil)
+	if err != nil {
+		return p, err
+	}
+	hint := "`fleetctl status` shows the state of the clusters; nothing has been changed"
+	if len(refused) > 0 {
+		hint = admitHint + "; nothing has been changed"
+	}
+	if err := errors.Join(append(errs, refused...)...); err != nil {
+		return p, diag.Wrap("prepare the hand-over", err, hint)
 	}
 	return p, nil
+}
+
+// try finds out in dry runs what the target would refuse to create, if its user may.
+func (r *run) try(ctx context.Context, p *Plan, may bool) (refused []error, err error) {
+	if !may {
+		return nil, nil
+	}
+	p.tester = r.target.newTester(p.graph, p.state.Hold)
+	if p.later, err = p.tester.run(ctx); err != nil {
+		return nil, err
+	}
+	p.Untried = append(p.Untried, p.tester.notes()...)
+	if names := p.tester.newNamespaces(p.later); len(names) > 0 {
+		p.Untried = append(p.Untried, fmt.Sprintf("whether %s takes the objects of the %s was not tried: the hand-over tries it, "+
+			"before it fences, once they exist", p.Target, namespacesText(names)))
+	}
+	return p.tester.errs(), nil
 }
 
 // selected returns an error that names the selected Clusters which do not exist.
@@ -159,6 +191,7 @@ func (r *run) begin(ctx context.Context) error {
 		if err := r.beginNew(ctx); err != nil {
 			return err
 		}
+		r.began = true
 		return r.become()
 	}
 	if !r.target.journal.Active() { // the earlier run was cut off between the two writes
@@ -184,6 +217,12 @@ func (r *run) beginNew(ctx context.Context) error {
 		if err := makeNamespace(ctx, s.Client); err != nil {
 			return err
 		}
+	}
+	if err := plan.tester.into(ctx, plan.later); err != nil {
+		return diag.Wrap("prepare the hand-over", err, "")
+	}
+	for _, note := range plan.tester.notes() {
+		r.warn("%s", note)
 	}
 	j := r.newJournal(RoleSource, plan.graph)
 	j.Source, j.Target, j.Owner, j.Hold = r.source.party, r.target.party, r.source.party, plan.state.Hold

@@ -30,9 +30,12 @@ func (r *run) release(ctx context.Context) error {
 			return err
 		}
 	}
-	copies, err := r.target.manager.Copies(ctx, r.target.journal.ID)
-	if err != nil {
-		return err
+	copies := r.copies
+	if copies == nil {
+		var err error
+		if copies, err = r.target.manager.Copies(ctx, r.target.journal.ID); err != nil {
+			return err
+		}
 	}
 	if r.target.journal.Phase != PhaseReleased {
 		if err := r.releaseTarget(ctx, copies); err != nil {
@@ -194,9 +197,12 @@ func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructu
 			uids[types.UID(a[capi.SourceMark])] = true
 		}
 	}
-	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
-	if err != nil {
-		return nil, err
+	graph := r.behind
+	if graph == nil {
+		var err error
+		if graph, err = r.source.manager.Graph(ctx, r.graphOptions()); err != nil {
+			return nil, err
+		}
 	}
 	for _, item := range graph.Items {
 		if !item.Shared {

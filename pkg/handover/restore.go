@@ -207,6 +207,9 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 	if err := r.target.ready(ctx); err != nil {
 		return diag.Wrap("restore into "+r.target.Name, err, "")
 	}
+	if err := r.tryRestore(ctx, graph, len(clusters) > 0); err != nil {
+		return diag.Wrap("restore into "+r.target.Name, err, "")
+	}
 	for _, left := range graph.Missing {
 		r.warn("%s", left)
 	}
@@ -218,6 +221,28 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 		return err
 	}
 	return r.become()
+}
+
+// tryRestore finds out in dry runs what the target would refuse to create. A try needs none, because it is undone.
+func (r *run) tryRestore(ctx context.Context, graph *capi.Graph, hold bool) error {
+	if r.tries {
+		return nil
+	}
+	t := r.target.newTester(graph, hold)
+	later, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	if refused := t.errs(); len(refused) > 0 {
+		return diag.Wrap("", errors.Join(refused...), admitHint+"; nothing has been changed")
+	}
+	if err := t.into(ctx, later); err != nil {
+		return err
+	}
+	for _, note := range t.notes() {
+		r.warn("%s", note)
+	}
+	return nil
 }
 
 // inTheWay returns an error that names the objects in taken. They are objects of the snapshot that already exist at the

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -42,6 +43,11 @@ type run struct {
 	// stands are the API groups that stand has fenced at the target. It is nil before stand has run.
 	stands     []string
 	runner, by string
+	// began says that no earlier run has worked on this hand-over. behind are the objects that were found behind the fence, and copies their
+	// copies at the target. Both are nil if this run has not looked. Nobody but the hand-over can write to these objects since.
+	began  bool
+	behind *capi.Graph
+	copies []*unstructured.Unstructured
 
 	mu       sync.Mutex
 	warnings []string

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -30,16 +31,44 @@ func pass(admit string) admissionv1.MatchCondition {
 // bypass lets the writes of hand-overs skip the webhooks for groups, and, if admit is not "", the writes of that
 // namespace's service accounts. The writes of everybody else still go through the webhooks.
 func (s *side) bypass(ctx context.Context, groups []string, admit string) error {
-	return s.editWebhooks(ctx,
-		func(rules []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
-			concerned := slices.ContainsFunc(rules, func(r admissionv1.RuleWithOperations) bool {
-				return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
-			})
-			if !concerned || slices.ContainsFunc(conditions, passes) {
-				return conditions
+	aside := s.aside(groups)
+	return s.editWebhooks(ctx, func(ctx context.Context, w *webhook) ([]admissionv1.MatchCondition, error) {
+		concerned, err := aside(ctx, w)
+		if err != nil || !concerned || slices.ContainsFunc(*w.conditions, passes) {
+			return *w.conditions, err
+		}
+		return append(slices.Clone(*w.conditions), pass(admit)), nil
+	})
+}
+
+// aside returns a function that tells whether bypass puts a webhook aside: one that names an API group which is handed
+// over, or one of a provider for all groups. Other webhooks for all groups, such as those of a policy engine, stay: their
+// servers keep running, and they guard the cluster.
+func (s *side) aside(groups []string) func(context.Context, *webhook) (bool, error) {
+	var providers map[string]bool // namespaces; nil until they are needed
+	return func(ctx context.Context, w *webhook) (bool, error) {
+		all := false
+		for _, r := range w.rules {
+			if slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) }) {
+				return true, nil
 			}
-			return append(slices.Clone(conditions), pass(admit))
-		})
+			all = all || slices.Contains(r.APIGroups, "*")
+		}
+		if !all || w.service == nil {
+			return false, nil
+		}
+		if providers == nil {
+			deployments, err := s.manager.ProviderDeployments(ctx)
+			if err != nil {
+				return false, err
+			}
+			providers = map[string]bool{}
+			for i := range deployments {
+				providers[deployments[i].Namespace] = true
+			}
+		}
+		return providers[w.service.Namespace], nil
+	}
 }
 
 // untilPassed returns once the hand-over's writes skip the webhooks, whose controllers are stopped. No watch tells
@@ -63,17 +92,22 @@ const webhookProbes = 8
 
 // restoreWebhooks undoes bypass.
 func (s *side) restoreWebhooks(ctx context.Context) error {
-	return s.editWebhooks(ctx, func(_ []admissionv1.RuleWithOperations, conditions []admissionv1.MatchCondition) []admissionv1.MatchCondition {
-		return slices.DeleteFunc(slices.Clone(conditions), passes)
+	return s.editWebhooks(ctx, func(_ context.Context, w *webhook) ([]admissionv1.MatchCondition, error) {
+		return slices.DeleteFunc(slices.Clone(*w.conditions), passes), nil
 	})
 }
 
 func passes(c admissionv1.MatchCondition) bool { return c.Name == conditionName }
 
-// webhook has the fields of a webhook, validating or mutating, that editWebhooks reads and changes.
+// webhook has the fields of a webhook, validating or mutating, that a hand-over reads and changes.
 type webhook struct {
+	name       string
+	service    *admissionv1.ServiceReference // nil for a webhook at a URL
 	rules      []admissionv1.RuleWithOperations
 	conditions *[]admissionv1.MatchCondition
+	effects    *admissionv1.SideEffectClass
+	// namespaces and objects select what the webhook is asked about.
+	namespaces, objects *metav1.LabelSelector
 }
 
 // configuration is an object with webhooks.
@@ -83,15 +117,25 @@ type configuration struct {
 	webhooks []webhook
 }
 
-// editWebhooks replaces the match conditions of each webhook by the result of edit, which gets the webhook's rules and
-// match conditions.
+// configurations is one kind of objects with webhooks.
+type configurations struct {
+	kind   string
+	alters bool
+	list   func(context.Context) ([]configuration, error)
+}
+
+func (s *side) configurations() []configurations {
+	return []configurations{
+		{"ValidatingWebhookConfiguration", false, s.validating},
+		{"MutatingWebhookConfiguration", true, s.mutating},
+	}
+}
+
+// editWebhooks replaces the match conditions of each webhook by the result of edit.
 func (s *side) editWebhooks(
-	ctx context.Context, edit func([]admissionv1.RuleWithOperations, []admissionv1.MatchCondition) []admissionv1.MatchCondition,
+	ctx context.Context, edit func(context.Context, *webhook) ([]admissionv1.MatchCondition, error),
 ) error {
-	for _, of := range []struct {
-		kind string
-		list func(context.Context) ([]configuration, error)
-	}{{"ValidatingWebhookConfiguration", s.validating}, {"MutatingWebhookConfiguration", s.mutating}} {
+	for _, of := range s.configurations() {
 		err := kube.Retry(ctx, func(ctx context.Context) error {
 			all, err := of.list(ctx)
 			if err != nil {
@@ -99,8 +143,12 @@ func (s *side) editWebhooks(
 			}
 			for _, c := range all {
 				changed := false
-				for _, w := range c.webhooks {
-					edited := edit(w.rules, *w.conditions)
+				for i := range c.webhooks {
+					w := &c.webhooks[i]
+					edited, err := edit(ctx, w)
+					if err != nil {
+						return err
+					}
 					changed = changed || len(edited) != len(*w.conditions)
 					*w.conditions = edited
 				}
@@ -126,7 +174,9 @@ func (s *side) validating(ctx context.Context) ([]configuration, error) {
 	err := s.Client.List(ctx, list)
 	return mapped(list.Items, func(c *admissionv1.ValidatingWebhookConfiguration) configuration {
 		return configuration{c, mapped(c.Webhooks, func(w *admissionv1.ValidatingWebhook) webhook {
-			return webhook{w.Rules, &w.MatchConditions}
+			return webhook{
+				w.Name, w.ClientConfig.Service, w.Rules, &w.MatchConditions, w.SideEffects, w.NamespaceSelector, w.ObjectSelector,
+			}
 		})}
 	}), err
 }
@@ -137,7 +187,9 @@ func (s *side) mutating(ctx context.Context) ([]configuration, error) {
 	err := s.Client.List(ctx, list)
 	return mapped(list.Items, func(c *admissionv1.MutatingWebhookConfiguration) configuration {
 		return configuration{c, mapped(c.Webhooks, func(w *admissionv1.MutatingWebhook) webhook {
-			return webhook{w.Rules, &w.MatchConditions}
+			return webhook{
+				w.Name, w.ClientConfig.Service, w.Rules, &w.MatchConditions, w.SideEffects, w.NamespaceSelector, w.ObjectSelector,
+			}
 		})}
 	}), err
 }

@@ -87,6 +87,7 @@ type Client struct {
 	http      *http.Client
 	discovery *discovery.DiscoveryClient
 	refused   *atomic.Bool // whether the API server has refused a login
+	mappings  *sync.Map    // has a *meta.RESTMapping for each schema.GroupVersionKind that mappingOf was asked for
 }
 
 // New returns a client for the cluster in kubeconfig. It sends no request, so only the first use of the client shows whether the cluster
@@ -147,7 +148,9 @@ func NewForConfig(config *rest.Config, opts Options) (*Client, error) {
 		return nil, fmt.Errorf("connect to %s: %w", sameorigin.Display(config.Host), err)
 	}
 	learning := &prompt{c, sameorigin.Display(config.Host), &sync.Map{}}
-	return &Client{WithWatch: learning, config: config, http: httpClient, discovery: disco, refused: refused}, nil
+	return &Client{
+		WithWatch: learning, config: config, http: httpClient, discovery: disco, refused: refused, mappings: &sync.Map{},
+	}, nil
 }
 
 // WithScheme returns a client that also knows the types that add registers. It shares cluster, connections and REST mapper with c.

@@ -35,6 +35,7 @@ func TestAPIServer(t *testing.T) {
 		"webhook gate":         webhookGate,
 		"scheme and version":   schemeAndVersion,
 		"list pages":           listPages,
+		"brief writes":         briefWrites,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -80,18 +80,14 @@ const fluxTime = 3 * time.Minute
 
 // awaitFlux waits until Flux is healthy.
 func (b *bootstrap) awaitFlux(ctx context.Context, system *flux.System) error {
-	late := time.After(fluxTime)
-	for {
-		report, err := system.Status(ctx)
-		if err != nil || report.Healthy() {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-late:
-			return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
-		case <-time.After(time.Second):
-		}
+	waiting, cancel := context.WithTimeout(ctx, fluxTime)
+	defer cancel()
+	err := system.WaitHealthy(waiting)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case waiting.Err() != nil && err != nil:
+		return diag.NotReady("`fleetctl status` shows why", "Flux on %s is not healthy", b.result.PivotedTo)
 	}
+	return err
 }

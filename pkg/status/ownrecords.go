@@ -130,23 +130,32 @@ func (c *collector) judgeOwnRecords() {
 
 // handedOverBy tells whether the owner in the cluster's own record is the one from which this management cluster has taken it over.
 func (c *collector) handedOverBy(w *Fleet) bool {
-	j := c.last
-	return j != nil && j.Role == handover.RoleTarget && j.Phase.Committed() && j.Source.UID != "" && j.Source.UID == w.own.UID &&
-		slices.Contains(j.Clusters, w.Namespace+"/"+w.Name)
+	return c.last.CameFrom(w.own.UID, w.Namespace+"/"+w.Name)
 }
 
 // blameTwo adds the problem that the cluster's own record names another owner than the one that acts on it here.
 func (c *collector) blameTwo(w *Fleet) {
 	full := w.Namespace + "/" + w.Name
-	other := "management cluster " + w.OwnRecord.ManagementCluster
-	if w.OwnRecord.namesake {
-		other = "another management cluster that is called " + w.OwnRecord.ManagementCluster + ", too,"
-	}
-	c.report.blame("Cluster "+full,
-		fmt.Sprintf("TWO OWNERS: its own record says that %s has taken it over (hand-over %d), but this one acts on it, too",
-			other, w.OwnRecord.HandOver),
+	c.report.blame("Cluster "+full, w.OwnRecord.twoOwners(),
 		"decide which of them manages it; if it is the other one, run `"+diag.ShellCommand("fleetctl", "cluster", "detach", full)+
 			"` here: it deletes nothing; "+handover.IfWrong())
+}
+
+func (o *OwnRecord) twoOwners() string {
+	other := "management cluster " + o.ManagementCluster
+	if o.namesake {
+		other = "another management cluster that is called " + o.ManagementCluster + ", too,"
+	}
+	return fmt.Sprintf("TWO OWNERS: its own record says that %s has taken it over (hand-over %d), but this one acts on it, too",
+		other, o.HandOver)
+}
+
+// OwnRecordText is what is wrong with a cluster whose own record names another owner than the management cluster that was asked and acts on
+// it. name, uid and fleet are those of this management cluster.
+func OwnRecordText(own handover.OwnRecord, name, uid, fleet string) string {
+	var f Fleet
+	f.says(own, uid, fleet, name)
+	return f.OwnRecord.twoOwners()
 }
 
 // otherOwner is the name of the second of two owners.

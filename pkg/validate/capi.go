@@ -129,7 +129,12 @@ func (c *referrer) clusterAPI(group string) {
 			if each.Text("kind") == "Secret" {
 				rule = RuleMissingSecret
 			}
-			c.add(rule, each.Text("kind"), "", each.Text("name"), fmt.Sprintf("spec.resources[%d].name", i))
+			c.put(reference{
+				rule: rule, kind: each.Text("kind"), name: each.Text("name"), field: fmt.Sprintf("spec.resources[%d].name", i),
+				// A chart keeps no Secret in clear, and templates of providers leave a network to their user. Cluster API applies the
+				// others until this one is there.
+				doubtful: c.Template != "",
+			})
 		}
 	case group == "ipam."+clusterGroup && c.Kind == "IPAddressClaim":
 		c.follow(pointer{path: "spec.poolRef"})

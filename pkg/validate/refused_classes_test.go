@@ -52,7 +52,7 @@ spec:
 		},
 		{patch(machines+`{}`, add), "selects no part"},
 		{patch(machines+`{infrastructureCluster: true}`, add), "no such template"},
-		{patch(strings.Replace(plane, "v1beta2", "v1beta1", 1), add), "the control plane of this class has no such template"},
+		{patch(strings.Replace(plane, "v1beta2", "v1beta1", 1), add), "the templates DevMachineTemplate of this class are not of"},
 		{patch(machines+`{machineDeploymentClass: {names: [gpu]}}`, add), "no class gpu of machineDeployments"},
 		{patch(machines+`{machinePoolClass: {names: ["*"]}}`, add), "no class * of machinePools"},
 		{patch(plane, `{op: add, path: /metadata/x, value: 1}`), "does not begin with /spec"},

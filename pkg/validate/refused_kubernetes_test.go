@@ -82,7 +82,8 @@ metadata:
     cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size: "5"
 spec:
   rollout: {strategy: {rollingUpdate: {maxSurge: 25%, maxUnavailable: 0}}}
-  selector: {matchLabels: {pool: md}}
+  clusterName: a
+  selector: {matchLabels: {pool: md, cluster.x-k8s.io/cluster-name: a}}
   template: {metadata: {labels: {pool: md}}}
 `,
 	"Cluster": `apiVersion: cluster.x-k8s.io/v1beta2

@@ -21,10 +21,12 @@ func checkRefused(o *object, content map[string]any) diag.Findings {
 	refused.Judge(o.Object, content, func(field, summary, hint string) {
 		out = append(out, o.at(field, rule, summary, hint))
 	})
-	refused.JudgeLabels(o.Object, content, func(field, summary, hint string) {
+	doubt := func(field, summary, hint string) {
 		f := o.at(field, rule, summary, hint)
 		f.Severity = diag.SeverityWarning
 		out = append(out, f)
-	})
+	}
+	refused.JudgeLabels(o.Object, content, doubt)
+	refused.Doubt(o.Object, content, doubt)
 	return out
 }

@@ -31,7 +31,7 @@ func checkRefusedTogether(r *run, all []*object) diag.Findings {
 		}
 	}
 	c.allPools(r.hasAllObjects())
-	return slices.Concat(c.findings, c.sharedSecrets(all))
+	return slices.Concat(c.findings, c.sharedSecrets(all), c.sharedEndpoints(all))
 }
 
 // hasAllObjects tells whether there are certainly no objects beside those that validate knows: in what cannot be read or rendered, or comes
@@ -60,6 +60,7 @@ func (c *clusterParts) cluster(cluster *object, p place) {
 	}
 	if infra := c.own[cluster.referenceAs(infraCluster).in(p)]; infra != nil {
 		refused.JudgeCluster(c.read(infra), c.read(cluster), c.report(infra))
+		c.kubeVIP(plane, infra)
 	}
 	c.machines(plane, cluster, p)
 }

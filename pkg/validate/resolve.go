@@ -78,6 +78,8 @@ type resolver struct {
 	owners map[known]*object
 	// lacks maps findings to the missing objects.
 	lacks map[said]known
+	// scalers maps each object that an autoscaler is for to the first autoscaler.
+	scalers map[*object]*object
 }
 
 // followed are the kinds of which resolver knows all objects.
@@ -107,6 +109,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
 		strange: map[place]bool{}, read: map[*render.Object]bool{},
 		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
+		scalers: map[*object]*object{},
 	}
 	var applied []*object
 	for _, o := range all {
@@ -130,6 +133,9 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 		for _, o := range applied {
 			out = append(out, s.check(o)...)
 			out = append(out, s.checkSelections(o)...)
+			for _, p := range o.places() {
+				out = append(out, slices.Concat(s.checkValues(p, o), s.checkScaled(p, o))...)
+			}
 		}
 	}
 	return append(s.together(s.oncePerNamespace(out)), s.cycles(applied)...)

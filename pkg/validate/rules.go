@@ -187,7 +187,10 @@ func rules() []rule {
 			ID: RuleDuplicateName, Severity: diag.SeverityError,
 			Summary: "No two clusters of a management cluster, or of an environment, have one name.",
 		},
-		{ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster."},
+		{
+			ID: RuleConflict, Severity: diag.SeverityError, Summary: "No object is made by two Flux objects of one cluster.",
+			check: func(r *run, _ *judged) diag.Findings { return r.checkReleaseNames() },
+		},
 		{ID: RuleClusterFile, Severity: diag.SeverityError, Summary: "Every folder of a cluster has a cluster.yaml that declares it."},
 		{ID: RuleEnvironment, Severity: diag.SeverityError, Summary: "Every cluster is in an environment of fleet.yaml."},
 		{ID: RuleFolder, Severity: diag.SeverityWarning, Summary: "Every folder is one of the layout."},

@@ -264,6 +264,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	}
 	j := &judged{placed: placed, renderer: renderer, schemas: schemas, objects: objects, checked: r.notExcluded(objects), secrets: secrets}
 	findings = append(findings, checkTopologies(ctx, j.checked, objects)...)
+	findings = append(findings, checkClassPatches(ctx, schemas, j.checked, objects)...)
 	for _, rule := range rules() {
 		if rule.check != nil {
 			findings = append(findings, rule.check(r, j)...)

@@ -49,6 +49,9 @@ func pivotView(w io.Writer, r *pivot.MoveResult) error {
 		for _, left := range r.Plan.Left {
 			ui.Fprintf(w, "It cannot take along: %s\n", left)
 		}
+		for _, note := range r.Plan.Untried {
+			ui.Fprintf(w, "Not known: %s\n", note)
+		}
 	case r.Outcome == "undone":
 		ui.Fprintf(w, "The hand-over to %s is undone.\n", r.Report.Target)
 	case r.Report != nil:

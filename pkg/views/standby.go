@@ -22,6 +22,9 @@ func activationView(w io.Writer, r *pivot.ActivateResult) error {
 			for _, left := range r.Plan.Left {
 				ui.Fprintf(w, "It cannot take along: %s\n", left)
 			}
+			for _, note := range r.Plan.Untried {
+				ui.Fprintf(w, "Not known: %s\n", note)
+			}
 		} else if s := r.Snapshot; s != nil {
 			ui.Fprintf(w, "%s would take over from %s with the snapshot %s, taken %s by %s: %s\n", r.Cluster, r.Of, s.ID,
 				s.Taken.Format(time.RFC3339), s.By, countsText(s.Counts))

@@ -36,6 +36,9 @@ func transferView(p *Page, r *transfer.Result) error {
 			for _, left := range r.Plan.Left {
 				ui.Fprintf(w, "It cannot take along: %s\n", left)
 			}
+			for _, note := range r.Plan.Untried {
+				ui.Fprintf(w, "Not known: %s\n", note)
+			}
 		} else {
 			ui.Fprintf(w, "%s has taken cluster %s over from %s. Still to do: change the fleet repo.\n", r.To, r.Cluster, r.From)
 		}

@@ -32,6 +32,8 @@ type Sources struct {
 	Cluster string
 	// Declared is the cluster's declaration in the fleet repo; nil without a declaration or a fleet repo.
 	Declared *Declared
+	// FleetID is the identity of the management cluster's fleet; empty where it is not known.
+	FleetID string
 	// Repo is the folder of the fleet repo; empty where it is not known.
 	Repo string
 }
@@ -59,6 +61,10 @@ type look struct {
 	unknown   []string
 	// elsewhere says that another management cluster than the one that was asked has taken the cluster over.
 	elsewhere bool
+	// uid is that of the management cluster that was asked, and own is the cluster's own record of its owner: nil without one, or if the
+	// cluster does not answer.
+	uid string
+	own *handover.OwnRecord
 	// handedOver is the journal of the last hand-over, if that is about this cluster; nil otherwise.
 	handedOver *handover.Journal
 }
@@ -122,6 +128,7 @@ func take(ctx context.Context, from Sources) (*look, error) {
 	})
 	all.Go(func() { missing("fleet repo "+from.Repo, l.git()) })
 	all.Go(func() { missing("owner of the cluster", l.owner(ctx)) })
+	all.Go(func() { l.ownRecord(ctx, manager) })
 	all.Go(func() { missing("hand-over", l.journal(ctx)) })
 	all.Wait()
 	slices.Sort(l.unknown)
@@ -164,23 +171,48 @@ func (l *look) find(ctx context.Context, manager *capi.Manager) error {
 
 // owner compares the owner in the record of a hand-over with the management cluster that was asked.
 func (l *look) owner(ctx context.Context) error {
-	if l.cluster == nil || l.cluster.Owner.UID == "" {
+	if l.cluster == nil {
 		return nil
 	}
 	system := &corev1.Namespace{}
 	if err := l.from.Client.Get(ctx, kube.Key{Name: "kube-system"}, system); err != nil {
 		return err
 	}
-	l.elsewhere = l.cluster.Owner.IsAnother(string(system.UID))
+	l.uid = string(system.UID)
+	l.elsewhere = l.cluster.Owner.IsAnother(l.uid)
 	return nil
+}
+
+// ownRecord asks the cluster for its own record of its owner. A cluster that does not answer is no trouble: this machine may not reach it.
+func (l *look) ownRecord(ctx context.Context, manager *capi.Manager) {
+	if l.cluster == nil || !l.cluster.Initialized || l.from.FleetID == "" {
+		return
+	}
+	asked := handover.AskForRecords(ctx, manager, []kube.Key{l.key}, nil)
+	if own, has := asked.Records[l.key.String()]; has {
+		l.own = &own
+	}
+}
+
+// contradicted tells whether the cluster's own record names another owner than the management cluster that was asked. In the middle of a
+// hand-over, the record may name either side. It may also be that of the management cluster that has handed the cluster over.
+func (l *look) contradicted() bool {
+	if l.own == nil || l.elsewhere || l.handedOver.Active() || !l.own.Contradicts(l.cluster.Owner, l.uid, l.from.FleetID) {
+		return false
+	}
+	return l.own.Epoch != l.cluster.Owner.Epoch || !l.handedOver.CameFrom(l.own.UID, l.key.String())
 }
 
 // ownerTroubles has the trouble that the management cluster that was asked acts on a cluster that another one has taken over.
 func (l *look) ownerTroubles() []Trouble {
-	if !l.elsewhere || l.cluster.Paused {
-		return nil
+	switch {
+	case l.cluster == nil || l.cluster.Paused:
+	case l.elsewhere:
+		return []Trouble{{Reason: status.TwoOwnersText(l.cluster.Owner)}}
+	case l.contradicted():
+		return []Trouble{{Reason: status.OwnRecordText(*l.own, l.from.Management, l.uid, l.from.FleetID)}}
 	}
-	return []Trouble{{Reason: status.TwoOwnersText(l.cluster.Owner)}}
+	return nil
 }
 
 func (l *look) git() error {

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
@@ -311,7 +312,7 @@ func twoOwners(t *testing.T, b *bed) {
 		return &r.Clusters[i]
 	}
 	depth := func() (*Depth, string) {
-		d, err := CollectDepth(t.Context(), Sources{Client: b.Client, Management: "mgmt", Cluster: "twice"})
+		d, err := CollectDepth(t.Context(), Sources{Client: b.Client, Management: "mgmt", Cluster: "twice", FleetID: "f"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,6 +335,45 @@ func twoOwners(t *testing.T, b *bed) {
 	}
 	if d, shown := depth(); !d.Ready || d.Owner != "" || strings.Contains(shown, "wner") {
 		t.Errorf("ready %t, it shows\n%s", d.Ready, shown)
+	}
+	ownRecordOf(t, b, "twice", capi.Owner{Fleet: "f", ManagementCluster: "second", UID: "of-another", Epoch: 3})
+	if d, shown := depth(); d.Ready || d.Owner != "" ||
+		!strings.Contains(shown, "TWO OWNERS: its own record says that management cluster second") {
+		t.Errorf("another in its own record: ready %t, it shows\n%s", d.Ready, shown)
+	}
+	r, err := Collect(t.Context(), Sources{Client: b.Client, Management: "mgmt", Cluster: "twice", FleetID: "f"})
+	if err != nil || len(r.Causes) != 1 || r.Causes[0].Remedy == nil || r.Causes[0].Remedy.ID != "two-owners" {
+		t.Errorf("another in its own record: %+v, %v", r, err)
+	}
+}
+
+// ownRecordOf starts the API server of a workload cluster, which has this record of its owner.
+func ownRecordOf(t *testing.T, b *bed, name string, owner capi.Owner) {
+	t.Helper()
+	ctx := t.Context()
+	workload, kubeconfig := kubetest.Start(t)
+	record := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: handover.OwnerKey.Namespace, Name: handover.OwnerKey.Name},
+		Data:       map[string]string{"owner": owner.String()},
+	}
+	if err := workload.Create(ctx, record); err != nil {
+		t.Fatal(err)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name + "-kubeconfig"}, Data: map[string][]byte{"value": kubeconfig},
+	}
+	if err := b.Create(ctx, secret); err != nil {
+		t.Fatal(err)
+	}
+	root := object(`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster}`)
+	if err := b.Get(ctx, kube.Key{Namespace: name, Name: name}, root); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(root.Object, true, "status", "initialization", "controlPlaneInitialized"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Update(ctx, root); err != nil { // the CRDs of the bed have no subresource for the status
+		t.Fatal(err)
 	}
 }
 

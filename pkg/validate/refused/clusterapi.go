@@ -69,7 +69,7 @@ func kubeadmNetworks(services, pods part) {
 
 func machineDeployment(p part) {
 	spec := p.in("spec")
-	machineSet(p)
+	workers(p, clusterLabel) // the webhook of MachineDeployments writes it into the selector and the template
 	scaled(p)
 	for _, update := range []part{spec.in("strategy").in("rollingUpdate"), spec.in("rollout").in("strategy").in("rollingUpdate")} {
 		update.share("maxSurge")
@@ -85,10 +85,12 @@ func machineDeployment(p part) {
 	spec.randomNames()
 }
 
-// machineSet judges the fields that MachineSets and MachineDeployments have in common.
-func machineSet(p part) {
+func machineSet(p part) { workers(p) }
+
+// workers judges the fields that MachineSets and MachineDeployments have in common, except the labels in filledIn.
+func workers(p part, filledIn ...string) {
 	spec := p.in("spec")
-	selects(spec)
+	selects(spec, filledIn...)
 	spec.in("template").in("spec").bootstraps()
 	spec.in("template").in("spec").machineForms()
 }

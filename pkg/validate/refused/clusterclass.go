@@ -69,6 +69,9 @@ func (c classPatches) selects(selector part) {
 		}
 		return
 	}
+	if c.selectsNoKind(selector) {
+		return
+	}
 	if resources.has("controlPlane") && !isOneOf(selector, append(templates(plane), templates(plane.in("machineInfrastructure"))...)) {
 		resources.refuse("controlPlane", "the control plane of this class has no such template", hint)
 	}
@@ -84,6 +87,35 @@ func (c classPatches) selects(selector part) {
 			}
 		}
 	}
+}
+
+// selectsNoKind reports a selector of a kind or a version that no template of the class has.
+func (c classPatches) selectsNoKind(selector part) bool {
+	plane, workers := c.spec.in("controlPlane"), c.spec.in("workers")
+	all := slices.Concat(templates(plane), templates(plane.in("machineInfrastructure")), templates(c.spec.in("infrastructure")))
+	for _, class := range slices.Concat(workers.each("machineDeployments"), workers.each("machinePools")) {
+		for _, of := range []part{class, class.in("template")} {
+			all = slices.Concat(all, templates(of.in("bootstrap")), templates(of.in("infrastructure")))
+		}
+	}
+	kind, ok := selector.known("kind")
+	if !ok || isOneOf(selector, all) {
+		return false
+	}
+	var kinds []string
+	for _, ref := range all {
+		if ref.word("kind") == kind {
+			selector.refuse("apiVersion", fmt.Sprintf("the templates %.60s of this class are not of %.80s", kind, selector.word("apiVersion")),
+				"write "+ref.word("apiVersion"))
+			return true
+		}
+		if ref.has("kind") {
+			kinds = append(kinds, ref.word("kind"))
+		}
+	}
+	slices.Sort(kinds)
+	selector.refuse("kind", fmt.Sprintf("no template of this class is a %.80s", kind), "it has "+strings.Join(slices.Compact(kinds), ", "))
+	return true
 }
 
 // hasWorkers tells whether a class of workers called name, which may be a pattern such as *-gpu, has a template of the selector's kind.

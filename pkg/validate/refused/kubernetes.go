@@ -96,11 +96,14 @@ func daemonSet(p part) {
 }
 
 // selects reports labels that a selector requires and that the template beside it lacks. The object would not select its own pods or
-// machines.
-func selects(spec part) {
+// machines. The labels in filledIn are not judged: the server writes them into both.
+func selects(spec part, filledIn ...string) {
 	labels := spec.in("template").in("metadata").in("labels")
 	wanted := spec.in("selector").in("matchLabels")
 	for _, name := range wanted.names() {
+		if slices.Contains(filledIn, name) {
+			continue
+		}
 		if want := wanted.word(name); labels.word(name) != want && !strings.Contains(want+labels.word(name), "${") {
 			spec.refuse("selector.matchLabels", fmt.Sprintf("the template does not have the label %s: %s", name, want),
 				"let the labels of the selector be among template.metadata.labels")

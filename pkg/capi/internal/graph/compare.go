@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -15,8 +16,12 @@ import (
 )
 
 // plainCopy returns a copy of an object without the fields that depend on the cluster that stores it, and without the marks of a hand-over.
+// Apart from its metadata, the copy shares its fields with the item, so their content must not be changed.
 func plainCopy(item *Item) *unstructured.Unstructured {
-	obj := item.DeepCopy()
+	obj := &unstructured.Unstructured{Object: maps.Clone(item.Object)}
+	if metadata, ok := obj.Object["metadata"].(map[string]any); ok {
+		obj.Object["metadata"] = maps.Clone(metadata)
+	}
 	for _, field := range []string{
 		"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "generateName",
 		"deletionTimestamp", "deletionGracePeriodSeconds",
@@ -96,11 +101,18 @@ func sameValue(a, b any) bool {
 }
 
 // Differences describes how the copies at the target differ from the graph: missing objects, changed objects, and objects with other
-// owners. A hand-over needs a target without differences.
-func (m *Members) Differences(ctx context.Context, graph *Graph, id string) ([]string, error) {
+// owners. A hand-over needs a target without differences. Differences also returns all copies with this id of the graph's kinds.
+func (m *Members) Differences(
+	ctx context.Context, graph *Graph, id string,
+) (differences []string, copies []*unstructured.Unstructured, err error) {
 	there, err := m.objectsLike(ctx, graph)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	for _, have := range there {
+		if have.GetAnnotations()[HandoverMark] == id {
+			copies = append(copies, have)
+		}
 	}
 	uids := map[types.UID]types.UID{}
 	for _, item := range graph.Items {
@@ -108,7 +120,6 @@ func (m *Members) Differences(ctx context.Context, graph *Graph, id string) ([]s
 			uids[item.GetUID()] = have.GetUID()
 		}
 	}
-	var differences []string
 	for _, item := range graph.Items {
 		have := there[keyOfItem(item)]
 		switch {
@@ -119,7 +130,7 @@ func (m *Members) Differences(ctx context.Context, graph *Graph, id string) ([]s
 			differences = append(differences, differ(item, have, uids)...)
 		}
 	}
-	return differences, nil
+	return differences, byRef(copies), nil
 }
 
 func differ(item *Item, have *unstructured.Unstructured, uids map[types.UID]types.UID) []string {

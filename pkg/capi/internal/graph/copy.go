@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -203,12 +204,16 @@ func (c *copier) one(ctx context.Context, item *Item) error {
 	return c.fields(ctx, item, have)
 }
 
-// create creates the copy, or returns the existing one.
+// create creates the copy, or returns the existing one. Of an object that it has created, it returns no more than the metadata.
 func (c *copier) create(ctx context.Context, item *Item) (*unstructured.Unstructured, error) {
 	have := c.there[keyOfItem(item)]
 	if have == nil {
-		created := c.copyOf(item)
-		err := kube.Retry(ctx, func(ctx context.Context) error { return c.to.Create(ctx, created) })
+		wanted := c.copyOf(item)
+		var created *unstructured.Unstructured
+		err := kube.Retry(ctx, func(ctx context.Context) (err error) {
+			created, err = c.to.CreateBriefly(ctx, wanted)
+			return err
+		})
 		if err == nil {
 			return created, nil
 		}
@@ -264,12 +269,10 @@ func (c *copier) copyOf(item *Item) *unstructured.Unstructured {
 func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unstructured) error {
 	wanted := statusOf(item.Unstructured, have.GetGeneration())
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		obj := have.DeepCopy()
-		if sameValue(obj.Object["status"], wanted) {
+		if sameValue(have.Object["status"], wanted) {
 			return nil
 		}
-		obj.Object["status"] = wanted
-		err := c.to.Status().Update(ctx, obj)
+		err := c.to.UpdateStatusBriefly(ctx, statusOnly(item, have, wanted))
 		if !apierrors.IsConflict(err) {
 			return err
 		}
@@ -284,6 +287,18 @@ func (c *copier) status(ctx context.Context, item *Item, have *unstructured.Unst
 	return nil
 }
 
+// statusOnly returns the copy with this status, and without what the API server ignores in a write of a status: its spec and most of its
+// metadata. It keeps all other fields, because the API server would take a missing one for a change of its managed fields.
+func statusOnly(item *Item, have *unstructured.Unstructured, status any) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: maps.Clone(item.Object)}
+	delete(obj.Object, "spec")
+	obj.Object["status"] = status
+	obj.Object["metadata"] = map[string]any{
+		"name": have.GetName(), "namespace": have.GetNamespace(), "uid": string(have.GetUID()), "resourceVersion": have.GetResourceVersion(),
+	}
+	return obj
+}
+
 // fields writes the managed fields of everybody who applies parts of the object to its copy. If fleetctl owned those parts too, nobody else
 // could remove them. This needs its own write: with other changes, the API server adds these changes to the managed fields, and with a
 // status, it ignores the managed fields.
@@ -296,7 +311,7 @@ func (c *copier) fields(ctx context.Context, item *Item, have *unstructured.Unst
 		return err
 	}
 	err = kube.Retry(ctx, func(ctx context.Context) error {
-		return c.to.Patch(ctx, have.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+		return c.to.Patch(ctx, named(have), client.RawPatch(types.MergePatchType, patch), unchecked)
 	})
 	if err != nil {
 		return fmt.Errorf("write the managed fields of %s: %w", item.Ref(), err)

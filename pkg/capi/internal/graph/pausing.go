@@ -125,7 +125,7 @@ func (m *Members) patchEach(
 		changed++
 		group.Go(func() error {
 			err := kube.Retry(ctx, func(ctx context.Context) error {
-				return m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner(kube.FieldManager))
+				return m.kube.Patch(ctx, named(obj), client.RawPatch(types.MergePatchType, data), client.FieldOwner(kube.FieldManager), unchecked)
 			})
 			if err != nil && !kube.IsAbsent(err) {
 				errs[i] = fmt.Errorf("%s %s: %w", verb, kube.RefOf(obj), err)

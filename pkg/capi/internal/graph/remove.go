@@ -55,12 +55,12 @@ func (m *Members) Mark(ctx context.Context, graph *Graph, id string) error {
 func (m *Members) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {
-		err := kube.Each(parallelism, level, func(obj *unstructured.Unstructured) error {
+		err := kube.Each(parallelism, batches(level), func(batch []*unstructured.Unstructured) error {
 			err := ctx.Err()
 			if err == nil {
-				err = m.removeOne(ctx, obj)
+				err = m.removeBatch(ctx, batch)
 			}
-			if n := int(done.Add(1)); progress != nil && err == nil {
+			if n := int(done.Add(int64(len(batch)))); progress != nil && err == nil {
 				progress(n, len(objects))
 			}
 			return err
@@ -116,24 +116,48 @@ func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 			return err
 		}
 	}
+	err := m.letGo(ctx, obj, nil)
+	if errors.Is(err, errAnother) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return m.deleteAs(ctx, obj, "")
+}
+
+// letGo removes the finalizers of an object before its deletion, and adds labels. The error is errAnother if the object no longer exists.
+func (m *Members) letGo(ctx context.Context, obj *unstructured.Unstructured, labels map[string]string) error {
 	metadata := map[string]any{
 		"uid":         string(obj.GetUID()), // refused where it is another one by now
 		"annotations": map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}, "finalizers": nil,
+		// This clears the managed fields. The API server would otherwise work out whose fields the write changes.
+		"managedFields": []any{map[string]any{}},
+	}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}
 	err = kube.Retry(ctx, func(ctx context.Context) error {
-		return m.orAnother(ctx, obj, m.kube.Patch(ctx, obj.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+		return m.orAnother(ctx, obj, m.kube.Patch(ctx, named(obj), client.RawPatch(types.MergePatchType, patch), unchecked))
 	})
-	if errors.Is(err, errAnother) {
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("release %s: %w", kube.RefOf(obj), err)
 	}
-	return m.deleteAs(ctx, obj, "")
+	return nil
+}
+
+// unchecked is for writes of objects that an API server has stored before. It would search them for unknown fields, and warn of these.
+const unchecked = client.FieldValidation(metav1.FieldValidationIgnore)
+
+// named returns the kind and name of an object, for a write that changes some of it. The API server answers with no more than the metadata.
+func named(obj *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	name := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+	name.SetGroupVersionKind(obj.GroupVersionKind())
+	return name
 }
 
 // deleteAs deletes the object. With a version it returns errChanged if the object has changed since it was listed, because it may have a
@@ -145,7 +169,7 @@ func (m *Members) deleteAs(ctx context.Context, obj *unstructured.Unstructured, 
 		as.ResourceVersion = &version
 	}
 	err := kube.Retry(ctx, func(ctx context.Context) error {
-		err := m.kube.WithWatch.Delete(ctx, obj.DeepCopy(), as, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		err := m.kube.WithWatch.Delete(ctx, named(obj), as, client.PropagationPolicy(metav1.DeletePropagationBackground))
 		if version != "" && apierrors.IsConflict(err) {
 			return errChanged
 		}

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,3 +89,116 @@ func TestRemove(t *testing.T) {
 }
 
 func hold(obj *unstructured.Unstructured) { obj.SetFinalizers([]string{"example.com/held"}) }
+
+// TestRemoveBatch removes objects of one kind with finalizers: each is written once, and one request deletes them all. It leaves others: one
+// that is not to be removed, and one that has the name of an object to remove but is another. Where the API server refuses to delete several
+// at once, each gets a request.
+func TestRemoveBatch(t *testing.T) {
+	machine := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
+	stored := func(name, uid string) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(machine)
+		obj.SetNamespace("team")
+		obj.SetName(name)
+		obj.SetUID(types.UID(uid))
+		obj.SetFinalizers([]string{"example.com/held"})
+		return obj
+	}
+	for name, c := range map[string]struct {
+		refuses bool
+		want    map[string]int
+	}{
+		"at once":    {want: map[string]int{"patch": 4, "delete all": 1}},
+		"one by one": {refuses: true, want: map[string]int{"patch": 4, "delete all": 1, "delete": 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			calls := map[string]int{}
+			count := func(call string) {
+				mu.Lock()
+				defer mu.Unlock()
+				calls[call]++
+			}
+			scheme := runtime.NewScheme()
+			scheme.AddKnownTypeWithName(machine, &unstructured.Unstructured{})
+			scheme.AddKnownTypeWithName(machine.GroupVersion().WithKind("MachineList"), &unstructured.UnstructuredList{})
+			inner := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+				stored("a", "1"), stored("b", "2"), stored("c", "3"), stored("again", "new"), stored("stays", "5"))
+			watched := inner.WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, patch client.Patch, o ...client.PatchOption) error {
+					count("patch")
+					if obj.GetName() == "again" { // as an API server answers to a write with another UID
+						return apierrors.NewConflict(schema.GroupResource{Group: machine.Group, Resource: "machines"}, obj.GetName(), nil)
+					}
+					return w.Patch(ctx, obj, patch, o...)
+				},
+				Delete: func(ctx context.Context, w client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+					count("delete")
+					return w.Delete(ctx, obj, o...)
+				},
+				DeleteAllOf: func(ctx context.Context, w client.WithWatch, obj client.Object, o ...client.DeleteAllOfOption) error {
+					count("delete all")
+					if c.refuses {
+						return apierrors.NewMethodNotSupported(schema.GroupResource{Group: machine.Group, Resource: "machines"}, "delete")
+					}
+					return w.DeleteAllOf(ctx, obj, o...)
+				},
+			}).Build()
+			m := &Members{kube: &kube.Client{WithWatch: watched}}
+			batch := []*unstructured.Unstructured{stored("a", "1"), stored("b", "2"), stored("c", "3"), stored("again", "old")}
+			if err := m.removeBatch(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			left := &unstructured.UnstructuredList{}
+			left.SetGroupVersionKind(machine.GroupVersion().WithKind("MachineList"))
+			if err := watched.List(t.Context(), left); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, obj := range left.Items {
+				names = append(names, obj.GetName())
+				if len(obj.GetFinalizers()) == 0 {
+					t.Errorf("%s has lost its finalizer", obj.GetName())
+				}
+			}
+			if diff := cmp.Diff([]string{"again", "stays"}, names); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.want, calls); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestBatches divides the objects of one level.
+func TestBatches(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	add := func(n int, kind, namespace string, finalizers ...string) {
+		for range n {
+			obj := &unstructured.Unstructured{}
+			obj.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind})
+			obj.SetNamespace(namespace)
+			obj.SetFinalizers(finalizers)
+			objects = append(objects, obj)
+		}
+	}
+	add(2, "Config", "team")
+	add(3, "Machine", "team", "example.com/held")
+	add(1, "Machine", "other", "example.com/held")
+	add(1, "Cluster", "team", "example.com/held")
+	sizes := func() (sizes []int) {
+		for _, batch := range batches(objects) {
+			sizes = append(sizes, len(batch))
+		}
+		return sizes
+	}
+	if diff := cmp.Diff([]int{1, 1, 2, 1, 1, 1}, sizes()); diff != "" {
+		t.Error(diff)
+	}
+	objects = nil
+	add(30*mostOfBatch, "Machine", "team", "example.com/held")
+	if diff := cmp.Diff(slices.Repeat([]int{mostOfBatch}, 30), sizes()); diff != "" {
+		t.Error(diff)
+	}
+}
