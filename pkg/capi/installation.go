@@ -29,6 +29,8 @@ type installation struct {
 	detail  func(string)
 	podsRun func(context.Context) error
 	halted  bool
+	// ownCerts means that clusterctl manages the cert-manager in the cluster.
+	ownCerts bool
 }
 
 func (in *installation) apply(ctx context.Context, todo *plan) error {
@@ -121,7 +123,7 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	if err := in.do(ctx, parts.namespaces); err != nil {
 		return err
 	}
-	known, err := in.serve(ctx, parts.custom)
+	known, err := in.serve(ctx, parts.custom) // before the Certificates: cert-manager issues one whose Secret does not exist
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,9 @@ const (
 	// servingKeyBits and servingTime are cert-manager's defaults. It issues a certificate again whose key has another size.
 	servingKeyBits = 2048
 	servingTime    = 90 * 24 * time.Hour
-	// clockTolerance lets a cluster whose clock is late accept a new certificate.
-	clockTolerance = time.Hour
+	// clockTolerance lets a cluster accept a new certificate although the clock of this machine is ahead, for example by a time zone. Nobody
+	// would issue it again because it is not valid yet.
+	clockTolerance = 24 * time.Hour
 )
 
 // certificateSpec has the fields of a Certificate that issue knows. It makes no certificate for a Certificate with other fields.
@@ -63,9 +64,13 @@ type issuerRef struct {
 type authorities map[string][]byte
 
 // serve makes the Secrets of a provider's Certificates that do not exist yet, and returns the authorities of all of them. It leaves out a
-// Certificate that only cert-manager can fulfil.
+// Certificate that only cert-manager can fulfil. Beside a cert-manager of somebody else it does nothing: its owner may have rules about who
+// issues which certificate, and it runs already.
 func (in *installation) serve(ctx context.Context, custom []*unstructured.Unstructured) (authorities, error) {
 	known := authorities{}
+	if !in.ownCerts {
+		return known, nil
+	}
 	for _, certificate := range custom {
 		spec, ok := selfSigned(certificate, custom)
 		if !ok {
@@ -75,7 +80,9 @@ func (in *installation) serve(ctx context.Context, custom []*unstructured.Unstru
 		if err != nil {
 			return nil, fmt.Errorf("make the Secret of %s: %w", kube.RefOf(certificate), err)
 		}
-		if ca := secret.Data[authorityKey]; len(ca) > 0 && secret.Annotations[certificateNameAnnotation] == certificate.GetName() {
+		// The API server refuses a CRD with an authority that is no certificate.
+		ca := secret.Data[authorityKey]
+		if x509.NewCertPool().AppendCertsFromPEM(ca) && secret.Annotations[certificateNameAnnotation] == certificate.GetName() {
 			known[certificate.GetNamespace()+"/"+certificate.GetName()] = ca
 		}
 	}
@@ -221,7 +228,7 @@ func clientConfigs(obj *unstructured.Unstructured) map[string]map[string]any {
 // keepAuthorities returns obj with the authorities that the object in the cluster has. Without them, an apply would remove those that an
 // earlier apply has written, and nobody could call the webhooks until cert-manager writes them again.
 func keepAuthorities(ctx context.Context, c *kube.Client, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if obj.GetAnnotations()[injectFromCertificate] == "" || len(clientConfigs(obj)) == 0 {
+	if !injected(obj) {
 		return obj, nil
 	}
 	ref := kube.RefOf(obj)
@@ -236,9 +243,17 @@ func keepAuthorities(ctx context.Context, c *kube.Client, obj *unstructured.Unst
 	return withAuthoritiesOf(there, obj), nil
 }
 
-// withAuthoritiesOf returns obj with the authorities of there.
+// injected tells whether cert-manager writes authorities into an object.
+func injected(obj *unstructured.Unstructured) bool {
+	return obj.GetAnnotations()[injectFromCertificate] != "" && len(clientConfigs(obj)) > 0
+}
+
+// withAuthoritiesOf returns a copy of obj with the authorities of there, if cert-manager writes them.
 func withAuthoritiesOf(there, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
+	if !injected(obj) {
+		return obj
+	}
 	has := clientConfigs(there)
 	for name, config := range clientConfigs(obj) {
 		if ca, is := has[name]["caBundle"].(string); is && ca != "" && config["caBundle"] == nil {

@@ -7,11 +7,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
@@ -94,5 +96,72 @@ func TestServing(t *testing.T) {
 	}
 	if mark := crd.Annotations[clusterv1.CRDMigrationObservedGenerationAnnotation]; mark != "" || crd.Generation != 2 {
 		t.Errorf("generation %d with the mark of generation %q", crd.Generation, mark)
+	}
+}
+
+// TestServingWithSecrets checks an installation into namespaces that have Secrets of the same names: one that a killed installation has
+// made, and one whose authority is no certificate. The first is used, and because of the second the API server would refuse a CRD.
+func TestServingWithSecrets(t *testing.T) {
+	root := newRepository(t)
+	add := func(file, manifest string) {
+		t.Helper()
+		file = filepath.Join(root, file)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		releasestest.WriteFile(t, file, string(content)+manifest)
+	}
+	add("infrastructure-docker/v1.14.2/infrastructure-components-development.yaml", convertedCRD)
+	add("bootstrap-kubeadm/v1.14.2/bootstrap-components.yaml", strings.NewReplacer(
+		"infrastructuredocker", "bootstrapkubeadm", "converted", "other", "Converted", "Other").Replace(convertedCRD))
+	m, c, source := newManagementFrom(t, root)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	left := map[string][]byte{}
+	for _, name := range []string{"infrastructuredocker", "bootstrapkubeadm"} {
+		objects := parse(t, strings.ReplaceAll(releasestest.Components, "NAME", name))
+		for _, obj := range objects {
+			spec, ok := selfSigned(obj, objects)
+			if !ok {
+				continue
+			}
+			secret, err := issue(obj, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "bootstrapkubeadm" {
+				secret.Data[authorityKey] = []byte("none")
+			}
+			left[name] = secret.Data[authorityKey]
+			if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: secret.Namespace}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Create(ctx, secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	if _, err := m.Install(ctx, source, InstallOptions{Providers: resolve(t, source, allProviders)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]byte{"converteds": left["infrastructuredocker"], "others": nil} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(ctx, kube.Key{Name: name + ".test.cluster.x-k8s.io"}, crd); err != nil {
+			t.Fatal(err)
+		}
+		if got := crd.Spec.Conversion.Webhook.ClientConfig.CABundle; !bytes.Equal(got, want) {
+			t.Errorf("%s trusts %q, want %q", name, got, want)
+		}
+	}
+	for name, want := range left {
+		secret := &corev1.Secret{}
+		if err := c.Get(ctx, kube.Key{Namespace: name + "-system", Name: name + "-tls"}, secret); err != nil {
+			t.Fatal(err)
+		}
+		if got := secret.Data[authorityKey]; !bytes.Equal(got, want) {
+			t.Errorf("the Secret of %s has changed to %q", name, got)
+		}
 	}
 }
