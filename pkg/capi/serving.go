@@ -80,7 +80,7 @@ func (in *installation) serve(ctx context.Context, custom []*unstructured.Unstru
 		if err != nil {
 			return nil, fmt.Errorf("make the Secret of %s: %w", kube.RefOf(certificate), err)
 		}
-		// The API server refuses a CRD with an authority that is no certificate.
+		// The API server does not serve a CRD with an authority that is no certificate.
 		ca := secret.Data[authorityKey]
 		if x509.NewCertPool().AppendCertsFromPEM(ca) && secret.Annotations[certificateNameAnnotation] == certificate.GetName() {
 			known[certificate.GetNamespace()+"/"+certificate.GetName()] = ca

@@ -100,7 +100,7 @@ func TestServing(t *testing.T) {
 }
 
 // TestServingWithSecrets checks an installation into namespaces that have Secrets of the same names: one that a killed installation has
-// made, and one whose authority is no certificate. The first is used, and because of the second the API server would refuse a CRD.
+// made, and one whose authority is no certificate. The first is used. With the second in a CRD, the API server would not serve the CRD.
 func TestServingWithSecrets(t *testing.T) {
 	root := newRepository(t)
 	add := func(file, manifest string) {
