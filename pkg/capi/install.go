@@ -66,7 +66,7 @@ func (m *Manager) Install(ctx context.Context, source *releases.Source, opts Ins
 	if err != nil {
 		return nil, err
 	}
-	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun, halted: opts.Halted}
+	run := &installation{kube: m.kube, detail: detail, podsRun: opts.PodsRun, halted: opts.Halted, ownCerts: todo.ownCerts}
 	if opts.BeforeUpgrade == nil {
 		todo.keepCertManager()
 	}

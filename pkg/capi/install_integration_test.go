@@ -14,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -285,5 +286,11 @@ func TestInstallKeepsForeignCertManager(t *testing.T) {
 	d := &appsv1.Deployment{}
 	if err := c.Get(ctx, kube.Key{Namespace: "cert-manager", Name: "cert-manager-webhook"}, d); err != nil || len(d.Labels) != 0 {
 		t.Errorf("it was changed: labels %v, %v", d.Labels, err)
+	}
+	// Its owner may have rules about who issues which certificate.
+	secret := &corev1.Secret{}
+	err = c.Get(ctx, kube.Key{Namespace: "infrastructuredocker-system", Name: "infrastructuredocker-tls"}, secret)
+	if err != nil || len(secret.Data) != 0 {
+		t.Errorf("a certificate was made beside it: %d keys in its Secret, %v", len(secret.Data), err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/repository"
 
@@ -28,6 +29,8 @@ type installation struct {
 	detail  func(string)
 	podsRun func(context.Context) error
 	halted  bool
+	// ownCerts means that clusterctl manages the cert-manager in the cluster.
+	ownCerts bool
 }
 
 func (in *installation) apply(ctx context.Context, todo *plan) error {
@@ -120,9 +123,13 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 	if err := in.do(ctx, parts.namespaces); err != nil {
 		return err
 	}
+	known, err := in.serve(ctx, parts.custom) // before the Certificates: cert-manager issues one whose Secret does not exist
+	if err != nil {
+		return err
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		if err := in.do(groupCtx, parts.base); err != nil {
+		if err := in.do(groupCtx, migrated(known.trusting(parts.base))); err != nil {
 			return err
 		}
 		crds.arrive(components)
@@ -149,6 +156,21 @@ func (in *installation) provider(ctx context.Context, components repository.Comp
 		return fmt.Errorf("write the inventory: %w", err)
 	}
 	return in.do(ctx, []*unstructured.Unstructured{{Object: content}})
+}
+
+// migrated returns objects whose CRDs have the mark of Cluster API's managers that no object of a CRD is stored in an old version. That is
+// always true of the first generation of a CRD, for which this mark stands. Without it, each manager reads and writes each of its CRDs when
+// it starts first. The mark fits no later generation, so the managers look again after each change of a CRD.
+func migrated(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, obj := range objects {
+		if obj.GetKind() == "CustomResourceDefinition" {
+			obj = obj.DeepCopy()
+			kube.AddAnnotations(obj, map[string]string{clusterv1.CRDMigrationObservedGenerationAnnotation: "1"})
+		}
+		all = append(all, obj)
+	}
+	return all
 }
 
 // halted removes the replicas of a Deployment and records their number in ReplicasMark. It does nothing if the Deployment has the mark.

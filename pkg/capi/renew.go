@@ -250,7 +250,14 @@ func (m *Manager) renew(ctx context.Context, r renewal) (*Renewed, error) {
 	for _, key := range r.restart {
 		restart[key.String()] = key
 	}
-	changes, err := m.kube.Apply(ctx, r.objects, kube.ApplyOptions{ForceConflicts: true})
+	objects := make([]*unstructured.Unstructured, len(r.objects))
+	for i, obj := range r.objects {
+		var err error
+		if objects[i], err = keepAuthorities(ctx, m.kube, obj); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := m.kube.Apply(ctx, objects, kube.ApplyOptions{ForceConflicts: true})
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,11 @@ func stoppedOf(components repository.Components, deployments kube.Objects) []*un
 func (c *applyingClient) apply(ctx context.Context, obj *unstructured.Unstructured) error {
 	obj = eager([]*unstructured.Unstructured{obj})[0].DeepCopy()
 	obj.SetResourceVersion("")
-	_, err := c.kube.Apply(ctx, []*unstructured.Unstructured{obj}, kube.ApplyOptions{ForceConflicts: true})
+	obj, err := keepAuthorities(ctx, c.kube, obj)
+	if err != nil {
+		return err
+	}
+	_, err = c.kube.Apply(ctx, []*unstructured.Unstructured{obj}, kube.ApplyOptions{ForceConflicts: true})
 	return err
 }
 

@@ -35,7 +35,7 @@ func (m *Manager) differs(ctx context.Context, obj *unstructured.Unstructured) (
 		}
 		return false, fmt.Errorf("look at %s: %w", ref, err)
 	}
-	would := obj.DeepCopy()
+	would := withAuthoritiesOf(there, obj)
 	err := m.kube.WithWatch.Apply(ctx, client.ApplyConfigurationFromUnstructured(would),
 		client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)
 	if err != nil {

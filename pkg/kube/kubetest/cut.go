@@ -84,32 +84,34 @@ func (c *Cut) Writes() (n int, ended bool) {
 // ServeHTTP implements http.Handler.
 func (c *Cut) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write := r.Method != http.MethodGet && r.Method != http.MethodHead && !r.URL.Query().Has("dryRun")
-	passes, ends := c.note(write)
+	passes, end := c.note(write)
 	switch {
-	case passes && !ends:
+	case passes && end == nil:
 		c.upstream.ServeHTTP(w, r)
 		return
 	case passes:
 		c.upstream.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithoutCancel(r.Context())))
 	}
-	if ends {
-		c.end()
+	if end != nil {
+		end()
 	}
 	panic(http.ErrAbortHandler)
 }
 
-func (c *Cut) note(write bool) (passes, ends bool) {
+// note counts a request. end, if not nil, ends the command that has sent it: a test may have begun the next one before the request is
+// answered.
+func (c *Cut) note(write bool) (passes bool, end context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead {
-		return false, false
+		return false, nil
 	}
 	if !write {
-		return true, false
+		return true, nil
 	}
 	if c.writes++; c.writes != c.at {
-		return true, false
+		return true, nil
 	}
 	c.dead = true
-	return c.applied, true
+	return c.applied, c.end
 }
