@@ -48,8 +48,8 @@ func ParseAssignments(all []string) ([]Assignment, error) {
 	return out, nil
 }
 
-// asWanted returns assignments in which a number or a truth value is the text that was typed, where schema wants text and nothing else: 1.30
-// is then the version 1.30, and not the number 1.3.
+// asWanted returns assignments in which a number or a truth value is the text that was typed, where schema wants text and nothing else:
+// 1.30 is then the version 1.30, and not the number 1.3.
 func asWanted(schema map[string]any, all []Assignment) []Assignment {
 	out := slices.Clone(all)
 	for i, a := range out {

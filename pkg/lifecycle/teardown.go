@@ -123,7 +123,8 @@ type teardown struct {
 // find finds the host and its state. It changes nothing.
 func (t *teardown) find(ctx context.Context) (err error) {
 	if r := t.opts.Target.Record; r != nil && r.Connected {
-		return diag.Errorf("tear it down there; `fleetctl connect --forget` forgets the way",
+		return diag.Errorf("tear it down there; if it runs on a workload cluster, the management cluster that has this one deletes it: "+
+			"`fleetctl teardown --management OTHER --delete-clusters`; `fleetctl connect --forget` forgets the way",
 			"the management cluster %s was made by another machine", r.Name)
 	}
 	if r := t.opts.Target.Record; t.opts.Target.Pivoted() {

@@ -87,7 +87,8 @@ func plantsInObjects() []plant {
 		},
 		{name: "secret that a patch fills", rule: RulePlainSecret, file: platform + "empty.yaml", becomes: "apiVersion: v1\nkind: " +
 			"Secret\nmetadata: {name: s, namespace: platform}\n", at: "apiVersion", more: func(files map[string]string) {
-			files[mgmt+"flux-system/gotk-sync.yaml"] += "  patches:\n  - target: {kind: Secret, name: s}\n    patch: |\n      - {op: add, path: /stringData, value: {a: hunter2}}\n"
+			files[mgmt+"flux-system/gotk-sync.yaml"] += "  patches:\n  - target: {kind: Secret, name: s}\n" +
+				"    patch: |\n      - {op: add, path: /stringData, value: {a: hunter2}}\n"
 		}},
 		{
 			name: "secret that a chart makes", rule: RulePlainSecret, file: "charts/in-memory/templates/secret.yaml",

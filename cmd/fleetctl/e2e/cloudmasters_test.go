@@ -357,9 +357,7 @@ func (m *mastersOfClouds) undoes(t *testing.T) {
 		m.ok("cluster", "transfer", one.name, "--to", m.name, "--push", "--yes")
 	}
 	hasEach(t, kinds(m.aws.aws.left(t)), map[string]int{"vpc": 1, "load-balancer": 1, "instance": 2})
-	for _, name := range []string{"harbour", "works", m.name} {
-		m.ok("teardown", "--management", name, "--delete-clusters", "--yes", "--timeout", "30m")
-	}
+	m.ok("teardown", "--management", m.name, "--delete-clusters", "--yes", "--timeout", "30m")
 	if left := slices.Concat(m.aws.aws.left(t), m.vsphere.vsphere.left(t)); len(left) > 0 {
 		t.Errorf("the clouds have still %v", left)
 	}

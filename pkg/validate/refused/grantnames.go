@@ -55,8 +55,8 @@ func (p part) misnamed(groups, resources []string) bool {
 	return false
 }
 
-// namesKinds reports a rule whose resources are all kinds, such as Deployment. Like misnamed, it reports nothing of charts, and nothing of a
-// rule that has a right name beside the wrong one.
+// namesKinds reports a rule whose resources are all kinds, such as Deployment. Like misnamed, it reports nothing of charts, and nothing of
+// a rule that has a right name beside the wrong one.
 func (p part) namesKinds(resources []string) bool {
 	isKind := func(resource string) bool {
 		name, _, _ := strings.Cut(resource, "/")

@@ -90,9 +90,9 @@ func TestRemove(t *testing.T) {
 
 func hold(obj *unstructured.Unstructured) { obj.SetFinalizers([]string{"example.com/held"}) }
 
-// TestRemoveBatch removes objects of one kind with finalizers: each is written once, and one request deletes them all. It leaves others: one
-// that is not to be removed, and one that has the name of an object to remove but is another. Where the API server refuses to delete several
-// at once, each gets a request.
+// TestRemoveBatch removes objects of one kind with finalizers: each is written once, and one request deletes them all. It leaves others:
+// one that is not to be removed, and one that has the name of an object to remove but is another. Where the API server refuses to delete
+// several at once, each gets a request.
 func TestRemoveBatch(t *testing.T) {
 	machine := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"}
 	stored := func(name, uid string) *unstructured.Unstructured {
