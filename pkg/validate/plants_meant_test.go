@@ -19,7 +19,7 @@ func plantsMeant() (out []plant) {
 		{"a budget of all pods", RuleValue, budget + "  minAvailable: 100%\n", "minAvailable: 100%"},
 		{
 			"a variable that is not set", RuleValue,
-			deployment + "        env: [{name: LEVEL, value: info}]\n        args:\n        - --level=$(LEVLE)\n", "- --level",
+			deployment + "        env: [{name: LEVEL, value: info}]\n        args:\n        - --level=$(LOGLEVEL)\n", "- --level",
 		},
 		{
 			"a variable that is set too late", RuleValue,
