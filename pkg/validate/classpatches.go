@@ -172,8 +172,8 @@ func pointerSteps(path string) []string {
 	return steps
 }
 
-// firstMissing returns the index of the first step that leads nowhere, and false if all lead somewhere, or if the last step is a place for a
-// new item of a list that is there.
+// firstMissing returns the index of the first step that leads nowhere, and false if all lead somewhere, or if the last step is a place for
+// a new item of a list that is there.
 func firstMissing(content map[string]any, steps []string) (missing int, is bool) {
 	var at any = content
 	for i, step := range steps {
