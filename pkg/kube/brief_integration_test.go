@@ -3,13 +3,17 @@
 package kube_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/kube/kubetest"
@@ -44,6 +48,16 @@ spec:
 func briefWrites(t *testing.T, c *kube.Client) {
 	ctx := t.Context()
 	if _, err := kubetest.ApplyYAML(ctx, c, []byte(pond), kube.ApplyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.WaitEstablished(ctx, "ponds.brief.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	served := func(ctx context.Context) (bool, error) { // discovery tells of the kind a moment after it is established
+		_, err := c.Mapping(ctx, schema.GroupKind{Group: "brief.example.com", Kind: "Pond"}, "v1")
+		return err == nil, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, served); err != nil {
 		t.Fatal(err)
 	}
 	object := func(content map[string]any) *unstructured.Unstructured {
