@@ -166,8 +166,9 @@ func (c *classPatches) read(ctx context.Context, template *object) map[string]an
 // pointerSteps are the steps of a JSON pointer.
 func pointerSteps(path string) []string {
 	steps := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for i, step := range steps {
-		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		steps[i] = unescape.Replace(step)
 	}
 	return steps
 }

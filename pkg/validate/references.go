@@ -181,8 +181,8 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		hint = "`fleetctl identity add` writes one into the mgmt folder of the management cluster"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	if ref.doubtful && !isTypo(ref.name, nearest) || elsewhere && !isTypo(ref.name, nearest) &&
-		(ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS) {
+	oftenElsewhere := ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS
+	if !isTypo(ref.name, nearest) && (ref.doubtful || elsewhere && oftenElsewhere) {
 		f.Severity = diag.SeverityWarning
 	}
 	return f
