@@ -107,29 +107,29 @@ func shopAt(t *testing.T, c *kube.Client) {
 	}
 }
 
-// policyOn denies the creation of resources, with the message "not here, says the team".
-func policyOn(group, resources, match string) string {
+// policyOn denies operations on resources, with the message "not here, says the team".
+func policyOn(operation, group, resources, match string) string {
 	return fmt.Sprintf(`
 {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: on-%[2]s}, spec: {
-  matchConstraints: {resourceRules: [{apiGroups: ["%[1]s"], apiVersions: ["*"], operations: [CREATE], resources: ["%[2]s"]}]},
+  matchConstraints: {resourceRules: [{apiGroups: ["%[1]s"], apiVersions: ["*"], operations: [%[4]s], resources: ["%[2]s"]}]},
   matchConditions: [{name: some, expression: '%[3]s'}],
   validations: [{expression: "false", message: "not here, says the team"}]}}
 ---
 {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: on-%[2]s},
  spec: {policyName: on-%[2]s, validationActions: [Deny]}}
-`, group, resources, match)
+`, group, resources, match, operation)
 }
 
 // webhookAt is a webhook for all resources whose server is at path of the server.
-func webhookAt(server *httptest.Server, kind, path string) string {
+func webhookAt(server *httptest.Server, operation, kind, path string) string {
 	ca, _ := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	return fmt.Sprintf(`
 {apiVersion: admissionregistration.k8s.io/v1, kind: %s, metadata: {name: theirs}, webhooks: [{
   name: hook.example.com, admissionReviewVersions: [v1], sideEffects: None, failurePolicy: Fail,
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: shop}},
   clientConfig: {url: "%s%s", caBundle: %s},
-  rules: [{apiGroups: ["*"], apiVersions: ["*"], resources: ["*"], operations: [CREATE]}]}]}
-`, kind, server.URL, path, ca)
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], resources: ["*"], operations: [%s]}]}]}
+`, kind, server.URL, path, ca, operation)
 }
 
 // hooks serves webhooks: one refuses, one changes the data of Secrets.
@@ -170,16 +170,64 @@ func TestRefusedBeforeTheFence(t *testing.T) {
 		Drain: 10 * time.Second, BlockMove: 10 * time.Second,
 	}
 	plan, err := Look(ctx, o)
-	if err != nil || len(plan.Untried) > 0 || plan.tester == nil || len(plan.tester.foreign) > 0 {
+	if err != nil || len(plan.Untried) > 0 || plan.taker == nil || len(plan.taker.foreign)+len(plan.loser.foreign) > 0 {
 		t.Fatalf("without anybody's policies: %+v, %v (%s)", plan, err, diag.Hint(err))
 	}
 	server := hooks(t)
+	atSource := []struct{ name, manifest, says string }{
+		{
+			"a policy on deletions of Secrets", policyOn("DELETE", "", "secrets", `oldObject.metadata.namespace == "shop"`),
+			"old would refuse to delete Secret shop/shop-ca: ",
+		},
+		{
+			"a policy on changes of Clusters", policyOn("UPDATE", "cluster.x-k8s.io", "clusters", "true"),
+			"old would refuse to change Cluster shop/shop: ",
+		},
+		{
+			"a policy on pauses",
+			strings.ReplaceAll(policyOn("UPDATE", "cluster.x-k8s.io", "clusters", "has(object.spec.paused) && object.spec.paused"),
+				"on-clusters", "on-pauses"),
+			"ValidatingAdmissionPolicy 'on-pauses'",
+		},
+		{
+			"a webhook on deletions", webhookAt(server, "DELETE", "ValidatingWebhookConfiguration", "/refuse"),
+			`old would refuse to delete Cluster shop/shop: admission webhook "hook.example.com"`,
+		},
+	}
+	for _, c := range atSource {
+		t.Run("at the source, "+c.name, func(t *testing.T) {
+			defer put(ctx, t, source, c.manifest)()
+			refusedBefore(ctx, t, o, c.says)
+			o := o
+			o.Target, o.Select = Side{}, []kube.Key{{Namespace: "shop", Name: "shop"}}
+			_, _, looked := LookDetach(ctx, o)
+			_, detached := Detach(ctx, o)
+			for _, err := range []error{looked, detached} {
+				if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(diag.Hint(err), "nothing has been changed") {
+					t.Errorf("the detachment: %v (%s)", err, diag.Hint(err))
+				}
+			}
+			untouched(t, source, target)
+		})
+	}
 	for _, c := range []struct{ name, manifest, says string }{
-		{"a policy on namespaces", policyOn("", "namespaces", `object.metadata.name == "shop"`), "ValidatingAdmissionPolicy 'on-namespaces'"},
-		{"a policy on Secrets", policyOn("", "secrets", `object.metadata.namespace == "shop"`), "ValidatingAdmissionPolicy 'on-secrets'"},
-		{"a policy on Clusters", policyOn("cluster.x-k8s.io", "clusters", "true"), "ValidatingAdmissionPolicy 'on-clusters'"},
-		{"a webhook that refuses", webhookAt(server, "ValidatingWebhookConfiguration", "/refuse"), `admission webhook "hook.example.com"`},
-		{"a webhook that changes", webhookAt(server, "MutatingWebhookConfiguration", "/change"), "in .data.tls.crt (webhook hook.example.com"},
+		{
+			"a policy on namespaces", policyOn("CREATE", "", "namespaces", `object.metadata.name == "shop"`),
+			"ValidatingAdmissionPolicy 'on-namespaces'",
+		},
+		{
+			"a policy on Secrets", policyOn("CREATE", "", "secrets", `object.metadata.namespace == "shop"`),
+			"ValidatingAdmissionPolicy 'on-secrets'",
+		},
+		{"a policy on Clusters", policyOn("CREATE", "cluster.x-k8s.io", "clusters", "true"), "ValidatingAdmissionPolicy 'on-clusters'"},
+		{
+			"a webhook that refuses", webhookAt(server, "CREATE", "ValidatingWebhookConfiguration", "/refuse"),
+			`admission webhook "hook.example.com"`,
+		},
+		{
+			"a webhook that changes", webhookAt(server, "CREATE", "MutatingWebhookConfiguration", "/change"),
+			"in .data.tls.crt (webhook hook.example.com",
+		},
 		{
 			"a quota", `{apiVersion: v1, kind: ResourceQuota, metadata: {name: theirs, namespace: shop}, spec: {hard: {count/secrets: "0"}}}`,
 			"ResourceQuota theirs of new allows 0 of count/secrets",
@@ -192,34 +240,47 @@ func TestRefusedBeforeTheFence(t *testing.T) {
 					return err == nil || apierrors.IsAlreadyExists(err)
 				})
 			}
-			objects, err := kube.ParseYAML([]byte(c.manifest))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := target.Apply(ctx, objects, kube.ApplyOptions{FieldManager: "test"}); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				for _, obj := range slices.Backward(objects) {
-					if err := target.WithWatch.Delete(context.WithoutCancel(ctx), obj); err != nil {
-						t.Error(err)
-					}
-				}
-			}()
-			var plan *Plan
-			until(ctx, t, func(ctx context.Context) bool { // what an earlier case has deleted may still be in force
-				plan, err = Look(ctx, o)
-				return err != nil && strings.Contains(err.Error(), c.says)
-			})
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "shop") ||
-				!strings.Contains(diag.Hint(err), "nothing has been changed") {
-				t.Errorf("the plan: %+v, %v (%s)", plan, err, diag.Hint(err))
-			}
-			if _, err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("the run: %v", err)
-			}
+			defer put(ctx, t, target, c.manifest)()
+			refusedBefore(ctx, t, o, c.says)
 			untouched(t, source, target)
 		})
+	}
+}
+
+// put applies a manifest, and returns a function that deletes its objects.
+func put(ctx context.Context, t *testing.T, c *kube.Client, manifest string) func() {
+	t.Helper()
+	objects, err := kube.ParseYAML([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(ctx, objects, kube.ApplyOptions{FieldManager: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		for _, obj := range slices.Backward(objects) {
+			if err := c.WithWatch.Delete(context.WithoutCancel(ctx), obj); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// refusedBefore checks that the plan and a run say what is refused.
+func refusedBefore(ctx context.Context, t *testing.T, o Options, says string) {
+	t.Helper()
+	var plan *Plan
+	var err error
+	until(ctx, t, func(ctx context.Context) bool { // what an earlier case has deleted may still be in force
+		plan, err = Look(ctx, o)
+		return err != nil && strings.Contains(err.Error(), says)
+	})
+	if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "shop") ||
+		!strings.Contains(diag.Hint(err), "nothing has been changed") {
+		t.Errorf("the plan: %+v, %v (%s)", plan, err, diag.Hint(err))
+	}
+	if _, err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("the run: %v", err)
 	}
 }
 
@@ -256,7 +317,7 @@ func TestRefusedInANewNamespace(t *testing.T) {
 	defer cancel()
 	source, target := managing(t), managing(t)
 	shopAt(t, source)
-	policy := policyOn("", "secrets", `object.metadata.namespace == "shop" || object.metadata.name == "canary"`)
+	policy := policyOn("CREATE", "", "secrets", `object.metadata.namespace == "shop" || object.metadata.name == "canary"`)
 	if _, err := kubetest.ApplyYAML(ctx, target, []byte(policy), kube.ApplyOptions{FieldManager: "test"}); err != nil {
 		t.Fatal(err)
 	}
@@ -288,12 +349,13 @@ func TestRefusedInANewNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restore := func() error {
-		_, err := Restore(ctx, RestoreOptions{
-			Fleet: "f", Target: o.Target, Snapshot: "s", Source: Party{"old", "u"}, Objects: objects, Drain: 10 * time.Second,
-		})
-		return err
+	from := RestoreOptions{
+		Fleet: "f", Target: o.Target, Snapshot: "s", Source: Party{"old", "u"}, Objects: objects, Drain: 10 * time.Second,
 	}
+	if notes, err := LookRestore(ctx, from); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "namespace shop") {
+		t.Errorf("the dry run of a restore: %v, %v", notes, err)
+	}
+	restore := func() error { _, err := Restore(ctx, from); return err }
 	run := func() error { _, err := Run(ctx, o); return err }
 	for name, do := range map[string]func() error{"a restore": restore, "a run": run} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "not here, says the team") ||
@@ -301,5 +363,28 @@ func TestRefusedInANewNamespace(t *testing.T) {
 			t.Errorf("%s: %v (%s)", name, err, diag.Hint(err))
 		}
 		untouched(t, source, target)
+	}
+	if _, err := LookRestore(ctx, from); err == nil || !strings.Contains(err.Error(), "shop-ca") {
+		t.Errorf("the dry run of a restore, now that the namespace exists: %v", err)
+	}
+}
+
+// A policy at the target that is about changes only cannot be tried on objects that do not exist there. The plan says so.
+func TestChangesAtTheTargetAreUntried(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	source, target := managing(t), managing(t)
+	shopAt(t, source)
+	if err := target.Create(ctx, namespaceOf("shop")); err != nil {
+		t.Fatal(err)
+	}
+	defer put(ctx, t, target, policyOn("UPDATE", "", "secrets", `object.metadata.namespace == "shop"`))()
+	plan, err := Look(ctx, Options{
+		Fleet: "f", Source: Side{Name: "old", Client: source}, Target: Side{Name: "new", Client: target},
+		Drain: 10 * time.Second, BlockMove: 10 * time.Second,
+	})
+	const wanted = "whether new lets the hand-over change Secret shop/shop-ca was not tried: the ValidatingAdmissionPolicy on-secrets"
+	if err != nil || len(plan.Untried) != 1 || !strings.HasPrefix(plan.Untried[0], wanted) {
+		t.Errorf("%+v, %v", plan, err)
 	}
 }

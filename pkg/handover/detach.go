@@ -8,7 +8,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // Detach removes the Clusters of o.Select from o.Source. The machines and networks of these Clusters stay as they are,
@@ -77,8 +76,12 @@ func (r *run) beginDetach(ctx context.Context) error {
 	if err := r.selected(graph.Clusters()); err != nil {
 		return err
 	}
-	if err := r.source.ready(ctx); err != nil {
-		return diag.Wrap("prepare to detach the clusters from "+r.source.Name, err, "")
+	notes, err := r.tryDetach(ctx, graph)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		r.warn("%s", note)
 	}
 	next := r.newJournal(RoleSource, graph)
 	next.Source, next.Owner, next.Select, next.Detach, next.Epoch = r.source.party, r.source.party, r.selection(), true, graph.Epoch()
@@ -88,6 +91,19 @@ func (r *run) beginDetach(ctx context.Context) error {
 		return err
 	}
 	return r.become()
+}
+
+// tryDetach finds out what the source would refuse to do or to let go, in dry runs.
+func (r *run) tryDetach(ctx context.Context, graph *capi.Graph) (notes []string, err error) {
+	t := r.source.newLoser(graph)
+	err = r.source.ready(ctx)
+	if err == nil {
+		err = t.part(ctx)
+	}
+	if err == nil {
+		err = t.refusal()
+	}
+	return t.notes(), diag.Wrap("prepare to detach the clusters from "+r.source.Name, err, "")
 }
 
 // detach removes the marked objects, and takes the fence down.
@@ -109,18 +125,20 @@ func (r *run) detach(ctx context.Context) error {
 	return r.putBack(ctx, r.source)
 }
 
-// Remains returns the machines of the given Clusters. They keep running once the Clusters are detached, and the user
-// needs this list to manage them by other means.
-func Remains(ctx context.Context, c *kube.Client, clusters []kube.Key) ([]Remnant, error) {
-	manager, err := capi.New(c)
+// LookDetach finds out what a Detach of o.Select would do, and changes nothing. It returns the machines of these
+// Clusters: they keep running, and the user needs this list to manage them by other means. The notes say what no dry run
+// can tell. The error names what the source would refuse.
+func LookDetach(ctx context.Context, o Options) (left []Remnant, notes []string, err error) {
+	r, err := openSource(ctx, o)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	graph, err := manager.Graph(ctx, capi.GraphOptions{Clusters: clusters})
+	graph, err := r.source.manager.Graph(ctx, r.graphOptions())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return remnants(graph), nil
+	notes, err = r.tryDetach(ctx, graph)
+	return remnants(graph), notes, err
 }
 
 // remnants returns the machines in graph.

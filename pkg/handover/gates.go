@@ -15,7 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
-// gate is a webhook or an admission policy. It may refuse or change an object that is created.
+// gate is a webhook or an admission policy. It may refuse or change what is asked of the API server.
 type gate struct {
 	// name is as the API server's errors have it, and of is the kind and the name of the object that configures it.
 	name, of string
@@ -23,18 +23,19 @@ type gate struct {
 	aside bool
 	// alters means that it may change objects. deaf means that the API server refuses a dry run because of it.
 	alters, deaf bool
-	// needs are what a creation has to match, all of them.
+	// needs are what a request has to match, all of them.
 	needs []criterion
 }
 
-// criterion selects creations.
+// criterion selects requests.
 type criterion struct {
 	rules, except       []admissionv1.NamedRuleWithOperations
 	namespaces, objects *metav1.LabelSelector
 }
 
-// creation is what a gate is asked about.
-type creation struct {
+// request is what a gate is asked about.
+type request struct {
+	operation  admissionv1.OperationType
 	resource   schema.GroupResource
 	namespaced bool
 	name       string
@@ -49,21 +50,21 @@ func (g *gate) String() string {
 	return "webhook " + g.name + " of " + g.of
 }
 
-// covers tells whether the gate is asked about some objects of a resource.
-func (g *gate) covers(c creation) bool {
+// covers tells whether the gate is asked about the operation on some objects of a resource.
+func (g *gate) covers(c request) bool {
 	return !slices.ContainsFunc(g.needs, func(n criterion) bool { return !n.covers(c) })
 }
 
-// asked tells whether the gate is asked about a creation. It ignores match conditions.
-func (g *gate) asked(c creation) bool {
+// asked tells whether the gate is asked about a request. It ignores match conditions.
+func (g *gate) asked(c request) bool {
 	return g.covers(c) && !slices.ContainsFunc(g.needs, func(n criterion) bool { return !n.selects(c) })
 }
 
-func (n *criterion) covers(c creation) bool {
+func (n *criterion) covers(c request) bool {
 	return len(n.rules) == 0 || slices.ContainsFunc(n.rules, func(r admissionv1.NamedRuleWithOperations) bool { return ruleOn(&r, c) })
 }
 
-func (n *criterion) selects(c creation) bool {
+func (n *criterion) selects(c request) bool {
 	if slices.ContainsFunc(n.except, func(r admissionv1.NamedRuleWithOperations) bool { return ruleOn(&r, c) && named(&r, c) }) {
 		return false
 	}
@@ -74,14 +75,14 @@ func (n *criterion) selects(c creation) bool {
 	return selected(n.objects, c.labels) && (c.namespace == nil || selected(n.namespaces, c.namespace))
 }
 
-// ruleOn tells whether a rule is about the creation of objects of a resource. It ignores versions: the API server also
+// ruleOn tells whether a rule is about the operation on objects of a resource. It ignores versions: the API server also
 // asks about other versions of the rule's resource, unless the rule forbids it.
-func ruleOn(r *admissionv1.NamedRuleWithOperations, c creation) bool {
+func ruleOn(r *admissionv1.NamedRuleWithOperations, c request) bool {
 	scope := admissionv1.ClusterScope
 	if c.namespaced {
 		scope = admissionv1.NamespacedScope
 	}
-	return anyOf(r.Operations, admissionv1.Create) && anyOf(r.APIGroups, c.resource.Group) &&
+	return anyOf(r.Operations, c.operation) && anyOf(r.APIGroups, c.resource.Group) &&
 		(r.Scope == nil || *r.Scope == admissionv1.AllScopes || *r.Scope == scope) &&
 		slices.ContainsFunc(r.Resources, func(name string) bool {
 			resource, sub, _ := strings.Cut(name, "/")
@@ -94,7 +95,7 @@ func anyOf[T ~string](list []T, value T) bool {
 	return slices.Contains(list, value) || slices.Contains(list, "*")
 }
 
-func named(r *admissionv1.NamedRuleWithOperations, c creation) bool {
+func named(r *admissionv1.NamedRuleWithOperations, c request) bool {
 	return len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, c.name)
 }
 
@@ -108,7 +109,7 @@ func selected(selector *metav1.LabelSelector, of labels.Set) bool {
 	return err != nil || s.Matches(of)
 }
 
-// gates returns all gates of the target, with those that a hand-over of groups puts aside.
+// gates returns all gates of the side, with those that a hand-over of groups puts aside.
 func (t *tester) gates(ctx context.Context, groups []string) ([]gate, error) {
 	var found [4][]gate
 	all, listCtx := errgroup.WithContext(ctx)

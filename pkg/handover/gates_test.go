@@ -22,8 +22,9 @@ func ruleFor(group, resource string, operations ...admissionv1.OperationType) ad
 
 // A gate is asked about what the API server asks it about, and about no other kinds.
 func TestGateIsAsked(t *testing.T) {
-	secret := creation{
-		resource: schema.GroupResource{Resource: "secrets"}, namespaced: true, name: "a",
+	secret := request{
+		operation: admissionv1.Create,
+		resource:  schema.GroupResource{Resource: "secrets"}, namespaced: true, name: "a",
 		labels: labels.Set{"l": "o"}, namespace: labels.Set{"l": "n"},
 	}
 	in := func(value string) *metav1.LabelSelector {
@@ -60,7 +61,7 @@ func TestGateIsAsked(t *testing.T) {
 	if except.asked(secret) {
 		t.Error("a policy is asked about what it leaves out")
 	}
-	if other := (creation{resource: secret.resource, namespaced: true, name: "b"}); !except.asked(other) {
+	if other := (request{operation: admissionv1.Create, resource: secret.resource, namespaced: true, name: "b"}); !except.asked(other) {
 		t.Error("a policy is not asked about another name than the one that it leaves out")
 	}
 }
@@ -70,9 +71,9 @@ func TestDeafWebhook(t *testing.T) {
 	for effects, deaf := range map[admissionv1.SideEffectClass]bool{"None": false, "NoneOnDryRun": false, "Some": true, "Unknown": true} {
 		w := webhook{name: "a.example.com", effects: &effects, rules: []admissionv1.RuleWithOperations{ruleFor("*", "*", "*")}}
 		g := w.gate("ValidatingWebhookConfiguration a", false)
-		tester := (&side{Side: Side{Name: "new"}}).newTester(nil, false)
+		tester := (&side{Side: Side{Name: "new"}}).newTester(nil)
 		ref := kube.Ref{Key: kube.Key{Namespace: "shop", Name: "a"}}
-		if got := tester.isDeaf([]gate{g}, ref); got != deaf {
+		if got := tester.isDeaf([]gate{g}, request{operation: admissionv1.Create}, ref); got != deaf {
 			t.Errorf("%s: %t", effects, got)
 		}
 		if notes := strings.Join(tester.notes(), ""); strings.Contains(notes, "a.example.com") != deaf || len(tester.errs()) > 0 {

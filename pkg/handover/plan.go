@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -24,15 +26,16 @@ type Plan struct {
 	Counts   map[string]int `json:"counts"`
 	Clusters []string       `json:"clusters"`
 	// Waits says what the hand-over would wait for. Left says which objects cannot be handed over. Untried says of which
-	// objects a dry run cannot tell whether the target takes them.
+	// objects a dry run cannot tell whether the target takes them and the source lets them go.
 	Waits   []string `json:"waits"`
 	Left    []string `json:"left"`
 	Untried []string `json:"untried"`
 
-	graph  *capi.Graph
-	state  *capi.Movable
-	tester *tester
-	later  []*capi.Item // what is tried once the target has its namespaces
+	graph *capi.Graph
+	state *capi.Movable
+	// taker and loser have tried what the hand-over does at the target and at the source.
+	taker, loser *tester
+	later        []*capi.Item // what is tried once the target has its namespaces
 }
 
 // Travels returns a function that tells whether an object of the source would be handed over. The function ignores the
@@ -114,12 +117,16 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 			errs = append(errs, fmt.Errorf("%s exists at the target with other content: make both equal, or rename one of them", ref))
 		}
 	}
+	ready := true
 	for _, s := range r.sides() {
-		errs = append(errs, s.ready(ctx))
+		err := s.ready(ctx)
+		errs, ready = append(errs, err), ready && err == nil
 	}
-	refused, err := r.try(ctx, p, errs[len(errs)-1] == nil)
-	if err != nil {
-		return p, err
+	var refused []error
+	if ready {
+		if refused, err = r.try(ctx, p); err != nil {
+			return p, err
+		}
 	}
 	hint := "`fleetctl status` shows the state of the clusters; nothing has been changed"
 	if len(refused) > 0 {
@@ -131,21 +138,20 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	return p, nil
 }
 
-// try finds out in dry runs what the target would refuse to create, if its user may.
-func (r *run) try(ctx context.Context, p *Plan, may bool) (refused []error, err error) {
-	if !may {
-		return nil, nil
-	}
-	p.tester = r.target.newTester(p.graph, p.state.Hold)
-	if p.later, err = p.tester.run(ctx); err != nil {
+// try finds out in dry runs what the target would refuse to create, and what the source would refuse to let go.
+func (r *run) try(ctx context.Context, p *Plan) (refused []error, err error) {
+	p.taker, p.loser = r.target.newTaker(p.graph, p.state.Hold), r.source.newLoser(p.graph)
+	both, bothCtx := errgroup.WithContext(ctx)
+	both.Go(func() (err error) { p.later, err = p.taker.run(bothCtx); return err })
+	both.Go(func() error { return p.loser.part(bothCtx) })
+	if err := both.Wait(); err != nil {
 		return nil, err
 	}
-	p.Untried = append(p.Untried, p.tester.notes()...)
-	if names := p.tester.newNamespaces(p.later); len(names) > 0 {
-		p.Untried = append(p.Untried, fmt.Sprintf("whether %s takes the objects of the %s was not tried: the hand-over tries it, "+
-			"before it fences, once they exist", p.Target, namespacesText(names)))
+	p.Untried = append(append(p.Untried, p.taker.notes()...), p.loser.notes()...)
+	if names := p.taker.newNamespaces(p.later); len(names) > 0 {
+		p.Untried = append(p.Untried, laterNote(p.Target, names))
 	}
-	return p.tester.errs(), nil
+	return append(p.taker.errs(), p.loser.errs()...), nil
 }
 
 // selected returns an error that names the selected Clusters which do not exist.
@@ -218,10 +224,10 @@ func (r *run) beginNew(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := plan.tester.into(ctx, plan.later); err != nil {
+	if err := plan.taker.into(ctx, plan.later); err != nil {
 		return diag.Wrap("prepare the hand-over", err, "")
 	}
-	for _, note := range plan.tester.notes() {
+	for _, note := range slices.Concat(plan.taker.notes(), plan.loser.notes()) {
 		r.warn("%s", note)
 	}
 	j := r.newJournal(RoleSource, plan.graph)

@@ -2,8 +2,6 @@ package handover
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -193,75 +191,24 @@ func (r *run) beginRestore(ctx context.Context, o RestoreOptions, graph *capi.Gr
 		}
 		return r.takeOverFences(ctx)
 	}
-	clusters, err := r.target.manager.Clusters(ctx)
+	try, err := r.tryRestore(ctx, graph)
 	if err != nil {
 		return err
 	}
-	taken, _, err := r.target.manager.Conflicts(ctx, graph, "")
-	if err != nil {
-		return err
-	}
-	if err := inTheWay(r.target.Name, taken); err != nil {
-		return err
-	}
-	if err := r.target.ready(ctx); err != nil {
-		return diag.Wrap("restore into "+r.target.Name, err, "")
-	}
-	if err := r.tryRestore(ctx, graph, len(clusters) > 0); err != nil {
+	if err := r.makeReady(ctx, try); err != nil {
 		return diag.Wrap("restore into "+r.target.Name, err, "")
 	}
 	for _, left := range graph.Missing {
 		r.warn("%s", left)
 	}
 	j := r.newJournal(RoleTarget, graph)
-	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, len(clusters) > 0
+	j.Source, j.Target, j.Owner, j.Hold = o.Source, r.target.party, o.Source, try.taker.hold
 	j.Epoch, j.Available, j.Snapshot, j.Pause, j.Owners = o.Epoch, o.Available, o.Snapshot, o.Pause, o.Owners
 	j.over(r.target.journal)
 	if err := r.target.put(ctx, j); err != nil {
 		return err
 	}
 	return r.become()
-}
-
-// tryRestore finds out in dry runs what the target would refuse to create. A try needs none, because it is undone.
-func (r *run) tryRestore(ctx context.Context, graph *capi.Graph, hold bool) error {
-	if r.tries {
-		return nil
-	}
-	t := r.target.newTester(graph, hold)
-	later, err := t.run(ctx)
-	if err != nil {
-		return err
-	}
-	if refused := t.errs(); len(refused) > 0 {
-		return diag.Wrap("", errors.Join(refused...), admitHint+"; nothing has been changed")
-	}
-	if err := t.into(ctx, later); err != nil {
-		return err
-	}
-	for _, note := range t.notes() {
-		r.warn("%s", note)
-	}
-	return nil
-}
-
-// inTheWay returns an error that names the objects in taken. They are objects of the snapshot that already exist at the
-// target, and a restore would overwrite them.
-func inTheWay[T fmt.Stringer](target string, taken []T) error {
-	if len(taken) == 0 {
-		return nil
-	}
-	const most = 5
-	var errs []error
-	for _, ref := range taken[:min(most, len(taken))] {
-		errs = append(errs, fmt.Errorf("%s exists already", ref))
-	}
-	if len(taken) > most {
-		errs = append(errs, fmt.Errorf("and %d more", len(taken)-most))
-	}
-	return diag.Wrap("restore into "+target, errors.Join(errs...),
-		"restore into a management cluster without these objects (run `fleetctl teardown` first, or give another --management); "+
-			"nothing has been changed")
 }
 
 // AbortRestore undoes a restore that has not taken over. It deletes the copies from the target, and changes no machine.

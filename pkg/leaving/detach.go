@@ -173,17 +173,28 @@ func (d *detach) find(ctx context.Context) (err error) {
 			"and run the same command again",
 			"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
 	}
-	d.result.Left, err = handover.Remains(ctx, d.client, []kube.Key{d.key})
-	return err
+	var notes []string
+	if d.result.Left, notes, err = handover.LookDetach(ctx, d.options(nil)); err != nil {
+		return err
+	}
+	if d.opts.DryRun { // without it, the detachment itself warns
+		for _, note := range notes {
+			d.Report.Warn(note)
+		}
+	}
+	return nil
+}
+
+func (d *detach) options(progress func(handover.Progress)) handover.Options {
+	return handover.Options{
+		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}, Progress: progress,
+	}
 }
 
 // abort gives the cluster back to Cluster API and Flux.
 func (d *detach) abort(ctx context.Context) (*DetachResult, error) {
 	step := d.Report.Start("undo it")
-	_, err := handover.AbortAlone(ctx, handover.Options{
-		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key},
-		Progress: handover.Telling(step.Detail),
-	})
+	_, err := handover.AbortAlone(ctx, d.options(handover.Telling(step.Detail)))
 	if err == nil {
 		err = flux.NewSystem(d.client).TakeBack(ctx, d.key.Namespace, capi.KubeconfigSecret(d.key))
 	}
@@ -205,9 +216,7 @@ func (d *detach) letGo(ctx context.Context, _ func(string)) error {
 }
 
 func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) {
-	o := handover.Options{
-		Source: handover.Side{Name: d.opts.Target.Name, Client: d.client}, Select: []kube.Key{d.key}, Progress: handover.Telling(detail),
-	}
+	o := d.options(handover.Telling(detail))
 	if r := d.opts.Target.Record; r != nil {
 		o.Fleet = r.FleetID // for the workload cluster's record that it was detached
 	}

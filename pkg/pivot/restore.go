@@ -144,9 +144,14 @@ func Restore(ctx context.Context, deps management.Deps, o RestoreOptions) (*Rest
 	}
 	result.Others = slices.DeleteFunc(result.Others, func(id string) bool { return id == r.Snap.ID })
 	r.pauseElsewhere, r.AcceptDeletions = o.PauseElsewhere, o.AcceptDeletions
-	if err := r.Check(ctx, o.SourceIsGone); o.DryRun {
+	err = r.Check(ctx, o.SourceIsGone)
+	if o.DryRun {
+		if err == nil {
+			err = r.tryIntoWhatIsThere(ctx)
+		}
 		return result, r.wouldRefuse(ctx, err)
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.init.GoesOn = true

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
 // Check returns an error if the restore would give a cluster of the snapshot a second owner. sourceIsGone is the user's word that the
@@ -104,6 +105,20 @@ func (r *Restoration) later(ctx context.Context) (*fleetrepo.ManagementID, error
 		return nil, err
 	}
 	return made, nil
+}
+
+// tryIntoWhatIsThere returns an error if the management cluster exists and would refuse objects of the snapshot. Most often it does not
+// exist: the restore makes it.
+func (r *Restoration) tryIntoWhatIsThere(ctx context.Context) error {
+	there, err := standing.ForDryRun(ctx, r.session)
+	if err != nil || there == nil {
+		return err
+	}
+	notes, err := handover.LookRestore(ctx, restoreOptions(r.Snap, r.session.Side(there.Client), nil))
+	for _, note := range notes {
+		r.session.Deps.Report.Warn(note)
+	}
+	return err
 }
 
 // wouldRefuse warns, in a dry run, why the restore would be refused. A dry run does not fail for this, because it also lists the snapshots

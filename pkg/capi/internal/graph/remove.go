@@ -128,6 +128,21 @@ func (m *Members) removeOne(ctx context.Context, obj *unstructured.Unstructured)
 
 // letGo removes the finalizers of an object before its deletion, and adds labels. The error is errAnother if the object no longer exists.
 func (m *Members) letGo(ctx context.Context, obj *unstructured.Unstructured, labels map[string]string) error {
+	patch, err := release(obj, labels)
+	if err != nil {
+		return err
+	}
+	err = kube.Retry(ctx, func(ctx context.Context) error {
+		return m.orAnother(ctx, obj, m.kube.Patch(ctx, named(obj), patch, unchecked))
+	})
+	if err != nil {
+		return fmt.Errorf("release %s: %w", kube.RefOf(obj), err)
+	}
+	return nil
+}
+
+// release returns the patch that removes the finalizers of an object, and adds labels.
+func release(obj *unstructured.Unstructured, labels map[string]string) (client.Patch, error) {
 	metadata := map[string]any{
 		"uid":         string(obj.GetUID()), // refused where it is another one by now
 		"annotations": map[string]string{clusterctlv1.DeleteForMoveAnnotation: ""}, "finalizers": nil,
@@ -138,16 +153,7 @@ func (m *Members) letGo(ctx context.Context, obj *unstructured.Unstructured, lab
 		metadata["labels"] = labels
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return err
-	}
-	err = kube.Retry(ctx, func(ctx context.Context) error {
-		return m.orAnother(ctx, obj, m.kube.Patch(ctx, named(obj), client.RawPatch(types.MergePatchType, patch), unchecked))
-	})
-	if err != nil {
-		return fmt.Errorf("release %s: %w", kube.RefOf(obj), err)
-	}
-	return nil
+	return client.RawPatch(types.MergePatchType, patch), err
 }
 
 // unchecked is for writes of objects that an API server has stored before. It would search them for unknown fields, and warn of these.
