@@ -18,6 +18,7 @@ import (
 	"time"
 
 	admissionreviewv1 "k8s.io/api/admission/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -337,11 +338,7 @@ func TestRefusedInANewNamespace(t *testing.T) {
 		slices.ContainsFunc(namespaces.Items, func(n corev1.Namespace) bool { return n.Name == "shop" }) {
 		t.Error("the plan has created the namespace")
 	}
-	manager, err := capi.New(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := manager.Graph(ctx, capi.GraphOptions{})
+	graph, err := managerOf(t, source).Graph(ctx, capi.GraphOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,4 +384,27 @@ func TestChangesAtTheTargetAreUntried(t *testing.T) {
 	if err != nil || len(plan.Untried) != 1 || !strings.HasPrefix(plan.Untried[0], wanted) {
 		t.Errorf("%+v, %v", plan, err)
 	}
+}
+
+// Of the webhooks for all API groups, those of a provider are put aside, because its controller is stopped. Those of others stay.
+func TestAsideOfAllGroups(t *testing.T) {
+	aside := (&side{manager: managerOf(t, managing(t))}).aside([]string{"cluster.x-k8s.io"})
+	for namespace, want := range map[string]bool{"capi-system": true, "gatekeeper-system": false} {
+		w := webhook{
+			rules:   []admissionv1.RuleWithOperations{ruleFor("*", "*", "*")},
+			service: &admissionv1.ServiceReference{Namespace: namespace, Name: "webhook"},
+		}
+		if got, err := aside(t.Context(), &w); err != nil || got != want {
+			t.Errorf("a webhook in %s: %t, %v", namespace, got, err)
+		}
+	}
+}
+
+func managerOf(t *testing.T, c *kube.Client) *capi.Manager {
+	t.Helper()
+	manager, err := capi.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manager
 }
