@@ -58,6 +58,7 @@ func TestFleetWithoutRemote(t *testing.T) {
 
 var life = []scenario{
 	{name: "init from an empty folder", play: initFromNothing},
+	{name: "nothing of the providers was made twice", play: madeOnce},
 	{name: "init again changes nothing", play: initAgain},
 	{name: "what is kept is private", play: stateIsPrivate},
 	{name: "init starts it again after a reboot", play: initAfterReboot},
