@@ -27,10 +27,12 @@ func (r *run) recall() {
 
 // recallTarget is recall for the target's journal, before an abort. Without it, the copies and the fence at the target
 // would stay. tookOver has already found out that the target does not have the work. The journal of a standby cannot be
-// derived from the source's. If the source is fenced, the target had a journal, which an earlier abort may have deleted.
+// derived from the source's. In each phase the target may have had a journal: both sides are fenced before the journals
+// say so, and an abort may have been cut off before it was done with the target. If the target had none, or an abort has
+// deleted it, there is nothing to undo.
 func (r *run) recallTarget() {
 	s := r.source.journal
-	if r.target.journal != nil || !s.Active() || s.Role != RoleSource || !s.Phase.reached(PhaseFenced) || s.Activates {
+	if r.target.journal != nil || !s.Active() || s.Role != RoleSource || s.Activates {
 		return
 	}
 	r.target.journal = s.last()

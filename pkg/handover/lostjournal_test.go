@@ -39,19 +39,19 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// Before an abort, a deleted journal of a target is derived from the journal of a source that is fenced.
+// Before an abort, a deleted journal of a target is derived from the journal of a source that is in the middle of it.
 func TestRecallTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase    Phase
 		standby  bool
 		recalled bool
 	}{
-		"fenced":               {phase: PhaseFenced, recalled: true},
-		"copied":               {phase: PhaseCopied, recalled: true},
-		"not noted there yet":  {phase: PhasePlanned},
-		"an abort was cut off": {phase: PhaseAborting},
-		"over":                 {phase: PhaseReleased},
-		"of a standby":         {phase: PhaseCopied, standby: true},
+		"fenced":                {phase: PhaseFenced, recalled: true},
+		"copied":                {phase: PhaseCopied, recalled: true},
+		"fenced, not noted yet": {phase: PhasePlanned, recalled: true},
+		"an abort was cut off":  {phase: PhaseAborting, recalled: true},
+		"over":                  {phase: PhaseReleased},
+		"of a standby":          {phase: PhaseCopied, standby: true},
 	} {
 		source := &Journal{ID: "a", Role: RoleSource, Phase: c.phase, Activates: c.standby, version: "7"}
 		r := &run{source: &side{journal: source}, target: &side{}}
