@@ -24,7 +24,7 @@ import (
 // newTaker returns a tester of what the target says when the copies of the graph's objects arrive. hold is as in
 // capi.CopyOptions.
 func (s *side) newTaker(graph *capi.Graph, hold bool) *tester {
-	t := s.newTester(graph, admissionv1.Create, admissionv1.Update)
+	t := s.newTester(graph, admissionv1.Create, admissionv1.Update, admissionv1.Delete)
 	t.hold = hold
 	return t
 }
@@ -79,15 +79,17 @@ func (t *tester) items(ctx context.Context, items []*capi.Item) (later []*capi.I
 	return later, t.each(ctx, now)
 }
 
-// skipChanges notes the gates that are asked about changes of an item, and not about its creation. The copy creates an
-// item first and then adds its owners, and no dry run changes what does not exist.
+// skipChanges notes the gates that are asked about changes or deletions of an item, and not about its creation. The copy
+// creates an item first and then adds its owners, an abort deletes it, and no dry run does that to what does not exist.
 func (t *tester) skipChanges(item *capi.Item) {
 	create := t.requestOn(item.Unstructured, admissionv1.Create)
-	change := create
-	change.operation = admissionv1.Update
-	for _, g := range t.asked(t.foreign, change) {
-		if !g.asked(create) {
-			t.skip(change, "the "+g.String()+" is asked about changes only, and a dry run changes nothing that does not exist", item.Ref())
+	for _, o := range []admissionv1.OperationType{admissionv1.Update, admissionv1.Delete} {
+		c := create
+		c.operation = o
+		for _, g := range t.asked(t.foreign, c) {
+			if !g.asked(create) {
+				t.skip(c, "the "+g.String()+" is not asked about creations, and a dry run needs an object that exists", item.Ref())
+			}
 		}
 	}
 }

@@ -144,6 +144,9 @@ func (r *run) beginAround(ctx context.Context, o AroundOptions) error {
 	if err := inTheWay(r.target.Name, clusters); err != nil {
 		return err
 	}
+	if err := r.target.opened(ctx); err != nil {
+		return diag.Wrap("fence "+r.target.Name, err, "")
+	}
 	next := r.newJournal(RoleTarget, graph)
 	next.Source, next.Target, next.Owner = r.target.party, r.target.party, r.target.party
 	next.Around, next.Admit = true, o.Admit

@@ -82,23 +82,6 @@ func TestDeafWebhook(t *testing.T) {
 	}
 }
 
-// bypass puts aside what names a group that is handed over, and of the webhooks for all groups only those of providers.
-func TestAside(t *testing.T) {
-	aside := (&side{}).aside([]string{"cluster.x-k8s.io"})
-	for name, c := range map[string]struct {
-		webhook webhook
-		aside   bool
-	}{
-		"names the group": {webhook{rules: []admissionv1.RuleWithOperations{ruleFor("cluster.x-k8s.io", "*", "*")}}, true},
-		"another group":   {webhook{rules: []admissionv1.RuleWithOperations{ruleFor("", "secrets", "*")}}, false},
-		"all, at a URL":   {webhook{rules: []admissionv1.RuleWithOperations{ruleFor("*", "*", "*")}}, false},
-	} {
-		if got, err := aside(t.Context(), &c.webhook); err != nil || got != c.aside {
-			t.Errorf("%s: %t, %v", name, got, err)
-		}
-	}
-}
-
 // The words of a refusal tell whose it is.
 func TestIsIn(t *testing.T) {
 	for says, c := range map[string]struct {

@@ -105,6 +105,13 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 	}
 	p.Waits = append(p.Waits, p.state.Waits...)
 	errs := append([]error{r.selected(p.Clusters)}, p.state.Against...)
+	if len(p.state.Against) == 0 {
+		unserved, err := r.target.unserved(ctx, p.graph)
+		if err != nil {
+			return p, err
+		}
+		errs = append(errs, unserved...)
+	}
 	taken, unlike, err := r.target.manager.Conflicts(ctx, p.graph, "")
 	if err != nil {
 		return p, err
@@ -220,8 +227,8 @@ func (r *run) beginNew(ctx context.Context) error {
 		r.warn("%s", left)
 	}
 	for _, s := range r.sides() { // both before the first journal: if one side refuses the namespace, the other side has no journal
-		if err := makeNamespace(ctx, s.Client); err != nil {
-			return err
+		if err := s.opened(ctx); err != nil {
+			return diag.Wrap("prepare the hand-over", err, "")
 		}
 	}
 	if err := plan.taker.into(ctx, plan.later); err != nil {

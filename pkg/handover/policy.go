@@ -28,7 +28,8 @@ const (
 	userPrefix = "fleetctl:handover:"
 	// administrators is the group of the hand-over's user. It may do everything.
 	administrators = "system:masters"
-	// probeName is a ConfigMap that never exists. A dry run that creates it shows whose writes the policy denies.
+	// probeName is a ConfigMap that never exists. A dry run that creates it shows whose writes the policy denies. Nobody
+	// else may refuse it.
 	probeName = "fleetctl-handover-probe"
 )
 
@@ -133,7 +134,8 @@ func (s *side) raise(ctx context.Context, p policy) error {
 		return fmt.Errorf("fence %s: %w", s.Name, err)
 	}
 	if err := s.untilFenced(ctx); err != nil {
-		return diag.Wrap("fence "+s.Name, err, "its API server must serve ValidatingAdmissionPolicies (Kubernetes 1.30)")
+		return diag.Wrap("fence "+s.Name, err, "its API server must serve ValidatingAdmissionPolicies (Kubernetes 1.30), and nobody else may "+
+			"refuse the ConfigMap "+probeName+" in the namespace "+JournalKey.Namespace)
 	}
 	return nil
 }
@@ -214,7 +216,8 @@ func (s *side) untilFenced(ctx context.Context) error {
 			return false, nil
 		}
 		last = probe(ctx, s.as)
-		return last == nil || apierrors.IsAlreadyExists(last), nil
+		// Any other answer came from behind the policy.
+		return !denied(last) && !silent(last), nil
 	})
 	if err != nil {
 		return fmt.Errorf("the policy %s does not hold yet: %w", policyName, errors.Join(last, err))
@@ -243,8 +246,46 @@ func probe(ctx context.Context, c *kube.Client) error {
 	return c.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: JournalKey.Namespace, Name: probeName}}, client.DryRunAll)
 }
 
-// denied tells whether the policy denied a request of an administrator, to whom nothing else is forbidden.
-func denied(err error) bool { return apierrors.IsForbidden(err) }
+// denied tells whether the policy of a hand-over denied a request. Others may forbid it, too.
+func denied(err error) bool {
+	fence := gate{of: "ValidatingAdmissionPolicy " + policyName}
+	return apierrors.IsForbidden(err) && fence.isIn(err)
+}
+
+// silent tells whether an error is no answer to a request.
+func silent(err error) bool {
+	_, answered := errors.AsType[*apierrors.StatusError](err)
+	return err != nil && (!answered || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err))
+}
+
+// opened creates the namespace of the journal, before the first journal is written, and is probed then.
+func (s *side) opened(ctx context.Context) error {
+	if err := makeNamespace(ctx, s.Client); err != nil {
+		return err
+	}
+	return s.probed(ctx)
+}
+
+// probed returns an error if something else than a fence refuses the probe to the user of the kubeconfig, or to the
+// hand-over's. Then no request would tell whether a fence holds. A namespace that does not exist yet tells nothing.
+func (s *side) probed(ctx context.Context) error {
+	as, err := s.Client.As(userPrefix+"probe", administrators)
+	if err != nil {
+		return err
+	}
+	for _, c := range []*kube.Client{s.Client, as} {
+		err := kube.Retry(ctx, func(ctx context.Context) error { return probe(ctx, c) })
+		switch {
+		case err == nil || denied(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+		case silent(err):
+			return fmt.Errorf("try to create the ConfigMap %s at %s: %w", probeName, s.Name, err)
+		default:
+			return fmt.Errorf("%s would refuse the ConfigMap %s, with which a hand-over finds out whether its fence holds; exempt the "+
+				"namespace %s from what refuses it: %w", s.Name, probeName, JournalKey.Namespace, err)
+		}
+	}
+	return nil
+}
 
 // lower deletes the policy, and returns once the API server no longer denies writes.
 func (s *side) lower(ctx context.Context) error {

@@ -254,15 +254,21 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 		return r.report(), err
 	}
 	report := r.report()
+	var left error
 	if r.target.journal.Active() {
-		if err := r.abortTarget(ctx); err != nil {
-			return report, err
+		left = r.abortTarget(ctx)
+	}
+	if left != nil && (ctx.Err() != nil || errors.Is(left, ErrOvertaken)) {
+		return report, left
+	}
+	// No run can commit any more, so the source may work again, whatever is left at the target.
+	if r.source.journal.Active() {
+		if err := r.abortSource(ctx); err != nil {
+			return report, errors.Join(left, err)
 		}
 	}
-	if r.source.journal.Active() {
-		return report, r.abortSource(ctx)
-	}
-	return report, nil
+	return report, diag.Wrap("clear up "+r.target.Name, left, r.source.Name+" has its work again; change what "+r.target.Name+
+		" says, and run the same command again")
 }
 
 // markAborting makes sure that no run can commit the hand-over any more. It writes the target's journal first, because

@@ -81,5 +81,8 @@ func (s *side) ready(ctx context.Context) error {
 		errs = append(errs, diag.Errorf("give a kubeconfig of an administrator",
 			"the user of the kubeconfig may not %s %s at %s", strings.Join(lacks[resource], ", "), resource, s.Name))
 	}
+	if len(errs) == 0 {
+		return s.probed(ctx)
+	}
 	return errors.Join(errs...)
 }

@@ -156,6 +156,9 @@ func (r *run) noteStandby(ctx context.Context, of string) (changed bool, err err
 	if j.IsStandby() && slices.Equal(j.Groups, groups) && j.Standby.Of == of {
 		return false, nil
 	}
+	if err := r.target.opened(ctx); err != nil {
+		return false, diag.Wrap("fence "+r.target.Name, err, "")
+	}
 	next := r.newJournal(RoleStandby, &capi.Graph{})
 	next.Phase, next.Target, next.Groups, next.Standby, next.Activates = PhaseFenced, r.target.party, groups, &Standby{Of: of}, false
 	if j.IsStandby() && j.Standby.Of == of {

@@ -69,7 +69,7 @@ func (t *tester) prepare(ctx context.Context) error {
 	for _, gvk := range t.kinds() {
 		mapping, err := t.side.Client.Mapping(ctx, gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			continue // a target that lacks the provider is an error of its own
+			continue // unserved is an error of its own
 		}
 		if err != nil {
 			return err
@@ -112,18 +112,36 @@ func (t *tester) prepare(ctx context.Context) error {
 
 var namespaceResource = schema.GroupResource{Resource: "namespaces"}
 
-// kinds returns the kinds of the objects that the hand-over creates, or, where it deletes, of those that it deletes.
+// kinds returns the kinds of the objects that the hand-over creates at this side, or else of those that it deletes.
 func (t *tester) kinds() []schema.GroupVersionKind {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, item := range t.graph.Kinds() {
 		kinds[item.GroupVersionKind()] = true
 	}
-	if slices.Contains(t.operations, admissionv1.Delete) {
+	if !slices.Contains(t.operations, admissionv1.Create) {
 		for _, obj := range t.graph.Leave {
 			kinds[obj.GroupVersionKind()] = true
 		}
 	}
 	return slices.Collect(maps.Keys(kinds))
+}
+
+// unserved returns an error for each kind of the graph that the side does not serve.
+func (s *side) unserved(ctx context.Context, graph *capi.Graph) ([]error, error) {
+	var errs []error
+	for _, item := range graph.Kinds() {
+		gvk := item.GroupVersionKind()
+		_, err := s.Client.Mapping(ctx, gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			errs = append(errs, fmt.Errorf("%s does not serve %s of %s, such as %s: install there what serves it", s.Name, gvk.Kind,
+				gvk.GroupVersion(), item.Ref()))
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return errs, nil
 }
 
 // list lists as the user of the kubeconfig, or, if that user may not, as the hand-over's.

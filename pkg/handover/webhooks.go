@@ -41,20 +41,16 @@ func (s *side) bypass(ctx context.Context, groups []string, admit string) error 
 	})
 }
 
-// aside returns a function that tells whether bypass puts a webhook aside: one that names an API group which is handed
-// over, or one of a provider for all groups. Other webhooks for all groups, such as those of a policy engine, stay: their
-// servers keep running, and they guard the cluster.
+// aside returns a function that tells whether bypass puts a webhook aside: one of a provider for an API group that is
+// handed over. Those of others, such as a policy engine, stay: their servers keep running, they guard the cluster, and
+// some of them write their configurations again when somebody changes them.
 func (s *side) aside(groups []string) func(context.Context, *webhook) (bool, error) {
 	var providers map[string]bool // namespaces; nil until they are needed
 	return func(ctx context.Context, w *webhook) (bool, error) {
-		all := false
-		for _, r := range w.rules {
-			if slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) }) {
-				return true, nil
-			}
-			all = all || slices.Contains(r.APIGroups, "*")
-		}
-		if !all || w.service == nil {
+		concerned := slices.ContainsFunc(w.rules, func(r admissionv1.RuleWithOperations) bool {
+			return slices.ContainsFunc(r.APIGroups, func(g string) bool { return g == "*" || slices.Contains(groups, g) })
+		})
+		if !concerned || w.service == nil {
 			return false, nil
 		}
 		if providers == nil {

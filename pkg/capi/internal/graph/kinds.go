@@ -56,6 +56,10 @@ const ipamGroup = "ipam.cluster.x-k8s.io"
 // metal3Addresses is the API group of Metal3's own addresses: https://github.com/metal3-io/ip-address-manager.
 const metal3Addresses = "ipam.metal3.io"
 
+// metal3Hosts is the API group of the machines of Metal3, whose operator is installed without clusterctl:
+// https://github.com/metal3-io/baremetal-operator.
+const metal3Hosts = "metal3.io"
+
 // fluxSourceGroup is the API group of Flux's sources.
 const fluxSourceGroup = "source.toolkit.fluxcd.io"
 
@@ -124,8 +128,7 @@ func heldKindOf(crd *apiextensionsv1.CustomResourceDefinition, homes map[string]
 	}
 	label, installed := crd.Labels[clusterv1.ProviderNameLabel]
 	k.label = label
-	k.provider = installed && !strings.HasSuffix(crd.Spec.Group, "cert-manager.io") ||
-		crd.Spec.Group == clusterGroupKind.Group || strings.HasSuffix(crd.Spec.Group, "."+clusterGroupKind.Group)
+	k.provider = installed && !strings.HasSuffix(crd.Spec.Group, "cert-manager.io") || isOfClusterAPI(crd.Spec.Group)
 	_, move := crd.Labels[clusterctlv1.ClusterctlMoveLabel]
 	_, hierarchy := crd.Labels[clusterctlv1.ClusterctlMoveHierarchyLabel]
 	k.root = move || hierarchy || slices.Contains([]schema.GroupKind{clusterGroupKind, classGroupKind, setGroupKind}, k.GroupKind())
@@ -135,6 +138,10 @@ func heldKindOf(crd *apiextensionsv1.CustomResourceDefinition, homes map[string]
 		}
 	}
 	return k
+}
+
+func isOfClusterAPI(group string) bool {
+	return group == clusterGroupKind.Group || strings.HasSuffix(group, "."+clusterGroupKind.Group)
 }
 
 // listed are the objects of one kind.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,6 +74,7 @@ func (m *Members) GraphOf(ctx context.Context, objects []Portable) (*Graph, erro
 	stored := make(map[string]Portable, len(objects))
 	var found []listed
 	unknown := map[schema.GroupVersionKind]int{}
+	var left []string
 	for i, o := range objects {
 		obj := unstructured.Unstructured{}
 		if obj.UnmarshalJSON(o.Object) != nil || obj.GetName() == "" || obj.GetUID() == "" || stored[string(obj.GetUID())].Object != nil {
@@ -80,6 +82,11 @@ func (m *Members) GraphOf(ctx context.Context, objects []Portable) (*Graph, erro
 		}
 		stored[string(obj.GetUID())] = o
 		kind := served[obj.GroupVersionKind()]
+		if kind == nil && o.Shared && !isOfCloud(obj.GroupVersionKind().Group) {
+			// Earlier releases also stored what had made a Secret, such as an ExternalSecret.
+			left = append(left, fmt.Sprintf("%s is left out: this management cluster does not serve its kind", kube.RefOf(&obj)))
+			continue
+		}
 		if kind == nil {
 			unknown[obj.GroupVersionKind()]++
 			continue
@@ -100,11 +107,17 @@ func (m *Members) GraphOf(ctx context.Context, objects []Portable) (*Graph, erro
 		n.taken, n.selected = true, true
 	}
 	result := g.result(GraphOptions{})
+	result.Missing = append(result.Missing, left...)
 	for _, item := range result.Items {
 		o := stored[string(item.GetUID())]
 		item.Shared, item.Anew = o.Shared, o.Anew
 	}
 	return result, nil
+}
+
+// isOfCloud tells by its name whether an API group is of Cluster API, of its providers, or of what providers bring with them.
+func isOfCloud(group string) bool {
+	return isOfClusterAPI(group) || strings.HasSuffix(group, azureGroups) || group == metal3Addresses || group == metal3Hosts
 }
 
 func notServed(unknown map[schema.GroupVersionKind]int) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
@@ -35,7 +36,7 @@ func (g *graph) takeReferences() {
 
 func (g *graph) takeNamed(n *node) {
 	for _, o := range n.GetOwnerReferences() {
-		if owner := g.byUID[o.UID]; owner != nil && !g.belongsToOthers(owner) {
+		if owner := g.byUID[o.UID]; owner != nil && !g.belongsToOthers(owner) && owner.isOfManagement() {
 			g.use(owner)
 		}
 	}
@@ -49,6 +50,18 @@ func (g *graph) takeNamed(n *node) {
 		g.useSecret(n, "", name)
 	}
 	g.walk(n, "", n.Object["spec"])
+}
+
+// azureGroups end the API groups of Azure Service Operator, which installs some of its CRDs by itself, without clusterctl's labels:
+// https://azure.github.io/azure-service-operator.
+const azureGroups = ".azure.com"
+
+// isOfManagement tells whether a target has what an owner of a handed-over object needs, because both have the same providers. What made a
+// Secret, such as an ExternalSecret or a SealedSecret, is no part of Cluster API: Flux or somebody else makes it at the target, too, or
+// nobody. Its Secret goes without it.
+func (n *node) isOfManagement() bool {
+	return !n.kind.custom || n.kind.provider || n.kind.root || isOfCloud(n.kind.Group) ||
+		hasLabel(n, clusterctlv1.ClusterctlMoveLabel) || hasLabel(n, clusterctlv1.ClusterctlMoveHierarchyLabel)
 }
 
 // use takes an object that a taken object names. It takes no Clusters and no objects of Flux.
