@@ -69,7 +69,7 @@ func (s *resolver) podsOf(p place, o *object, sel *selection) (pods int, who str
 		found = append(found, fmt.Sprintf("%s %.80s", l.by.Kind, l.by.Name))
 	}
 	if len(found) > 1 {
-		return pods, "all that it selects together, " + listOf(found) + ","
+		return pods, "what it selects together (" + listOf(found) + ")"
 	}
 	return pods, strings.Join(found, "")
 }

@@ -19,6 +19,11 @@ func plantsOfClaims() (out []plant) {
 	for _, p := range []struct{ name, rule, objects, at string }{
 		{"a budget of as many pods as there are", RuleValue, claimant("replicas: 2") + budget + "  minAvailable: 2\n", "minAvailable: 2"},
 		{"a budget of more pods than there are", RuleValue, claimant("replicas: 2") + budget + "  minAvailable: 3\n", "minAvailable: 3"},
+		{
+			"a budget of all pods of two", RuleValue, claimant("replicas: 2") + "---\n" +
+				strings.NewReplacer("name: claim", "name: other", "app: claim", "app: claim, more: a").Replace(claimant("replicas: 1")) +
+				budget + "  minAvailable: 3\n", "minAvailable: 3",
+		},
 		{"a budget of half of one pod", RuleValue, claimant("replicas: 1") + budget + "  minAvailable: 50%\n", "minAvailable: 50%"},
 		{
 			"two controllers of the same pods", RuleValue,
