@@ -154,6 +154,7 @@ func (c *closure) kustomization(dir string, k *kustFile) (weight int) {
 	for field, patches := range map[string][]kustypes.Patch{"patches": k.Patches, "patchesJson6902": k.PatchesJson6902} {
 		for i := range patches {
 			c.optional(dir, &patches[i].Path, k.at(field, i, "path"), fmt.Sprintf("%s[%d].path", field, i))
+			c.untargeted(dir, k, field, i, patches[i])
 		}
 	}
 	for i := range k.Replacements {

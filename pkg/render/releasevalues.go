@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,7 +30,7 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	var own map[string]any
 	if spec.Values != nil {
 		if err := json.Unmarshal(spec.Values.Raw, &own); err != nil {
-			return nil, j.failed(RuleValues, fmt.Errorf("spec.values: %w", err))
+			return nil, j.failed(RuleDecode, fmt.Errorf("spec.values: %w", err))
 		}
 	}
 	var findings diag.Findings
@@ -74,6 +75,19 @@ func addValues(result, own map[string]any, from meta.ValuesReference, text strin
 		return nil, err
 	}
 	return mergeValues(result, values), nil
+}
+
+// CheckTargetPath returns an error if the targetPath of an item of valuesFrom is none: helm-controller hands it to the parser of
+// `helm --set`, which refuses some paths, and drops the value of others without a word. See ReplacePathValue in fluxcd/pkg/chartutil.
+func CheckTargetPath(target string) error {
+	values := map[string]any{}
+	if err := strvals.ParseInto(target+"=a", values); err != nil {
+		return err
+	}
+	if len(values) == 0 {
+		return errors.New("a part of it has no name, so the value is dropped")
+	}
+	return nil
 }
 
 // setPath sets a value as `helm --set` does. For a quoted text it works as --set-string does, and for a literal text as --set-literal does.

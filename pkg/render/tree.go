@@ -266,6 +266,9 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	if err := spec.screen(); err != nil {
 		return nil, fail(RuleScreen, err.Error(), "")
 	}
+	if i := untargeted(spec.Patches); i >= 0 {
+		return nil, fail(RuleKustomize, fmt.Sprintf("spec.patches[%d]: %s", i, NeedsTargetSummary), NeedsTargetHint)
+	}
 	objects, findings := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
 	complete := !slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Rule == RuleRemote })
 	if w.scope == (scope{}) && findings.Err() == nil && complete {

@@ -20,6 +20,9 @@ func (s *resolver) lacksBeside(p place, o *object, ref reference, where, nearest
 	if ref.namespace == "" && !withoutNamespace[ref.kind] {
 		return nil
 	}
+	if f := s.meantRole(p, o, ref, where); f != nil {
+		return f
+	}
 	knows := s.knows(p, ref.namespace, ref.kind)
 	if ref.declared {
 		knows = !s.strange[p] && !s.run.isForeign() && ref.namespace != ""

@@ -123,6 +123,12 @@ func slips() []slip {
 			ofShop(rbac, "Role", "rules:\n- apiGroups: [\"\"]\n  resources: [deployments]\n  verbs: [get]\n"), "- apiGroups",
 		},
 		{"a verb", RuleValue, ofShop(rbac, "Role", "rules:\n- apiGroups: [\"\"]\n  resources: [pods]\n  verbs: [gte]\n"), "gte"},
+		{"a role of every cluster that is nearly right", RuleMissingObject, ofShop(rbac, "RoleBinding",
+			"subjects: [{kind: Group, name: a, apiGroup: rbac.authorization.k8s.io}]\n"+
+				"roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ClusterRole\n  name: veiw\n"), "veiw"},
+		{"a role of the namespace as one of the cluster", RuleMissingObject, ofShop(rbac, "RoleBinding",
+			"subjects: [{kind: Group, name: a, apiGroup: rbac.authorization.k8s.io}]\n"+
+				"roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ClusterRole\n  name: known\n"), "  name: known"},
 		{"a level of Pod Security", RuleValue, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: NAME\n  labels:\n" +
 			"    pod-security.kubernetes.io/enforce: restrict\n", "restrict"},
 		{"a version of Pod Security", RuleValue, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: NAME\n  labels:\n" +

@@ -247,7 +247,7 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	o.runs, o.made = runsOf(o, content), madeOf(o, content)
 	networks, wrong := networksOf(o, content)
 	o.networks, o.findings = networks, slices.Concat(o.findings, wrong, checkRanges(o, content), checkRefused(o, content),
-		s.checkNamedKinds(ctx, o, content))
+		s.checkNamedKinds(ctx, o, content), checkFluxForms(o, content))
 	if o.content != nil || o.Template == "" {
 		content = withoutSOPS(content)
 	}

@@ -21,7 +21,7 @@ type plant struct {
 }
 
 func plants() []plant {
-	return slices.Concat(plantsInFiles(), plantsInObjects(), plantsRefused(), plantsInForms(), plantsMeant())
+	return slices.Concat(plantsInFiles(), plantsInObjects(), plantsRefused(), plantsInForms(), plantsMeant(), plantsOfClaims())
 }
 
 // plantsInFiles are errors that keep a folder from being built or applied, and those of references.

@@ -76,16 +76,19 @@ func (r *run) renderFindings(l *placement) diag.Findings {
 	return append(out, chartsElsewhere(charts)...)
 }
 
-// toldByField drops the renderer's findings about objects that it could not read, if the objects' schemas report the field.
+// toldByField drops the renderer's findings about objects that it could not read, or whose patches lack a target, if the checks of the
+// objects report the field.
 func (r *run) toldByField(findings diag.Findings, objects []*object) diag.Findings {
-	told := map[render.Source]bool{}
+	told, patches := map[render.Source]bool{}, map[render.Source]bool{}
 	for _, o := range objects {
-		if slices.ContainsFunc(o.findings, func(f diag.Finding) bool { return f.Rule == RuleType || f.Rule == RuleValue }) {
-			told[o.Source] = true
+		for _, f := range o.findings {
+			told[o.Source] = told[o.Source] || f.Rule == RuleType || f.Rule == RuleValue
+			patches[o.Source] = patches[o.Source] || f.Rule == RuleKustomize
 		}
 	}
 	return slices.DeleteFunc(findings, func(f diag.Finding) bool {
-		return told[render.Source{File: f.File, Line: f.Line}] && slices.Contains(r.undecoded, sayingOf(f))
+		at := render.Source{File: f.File, Line: f.Line}
+		return told[at] && slices.Contains(r.undecoded, sayingOf(f)) || patches[at] && f.Rule == RuleKustomize
 	})
 }
 

@@ -81,6 +81,10 @@ type resolver struct {
 	// scalers maps each object that an autoscaler is for to the first autoscaler. adders are what may add requests to containers.
 	scalers map[scaledIn]*object
 	adders  map[known]bool
+	// scaled are the objects that an autoscaler of any kind names, by their places, namespaces and names alone.
+	scaled map[known]bool
+	// claims maps what an object has for itself alone to the first object that claims it.
+	claims map[claim]*object
 	// values are the values of HelmReleases that were already checked.
 	values map[valuesIn]bool
 }
@@ -112,7 +116,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
 		strange: map[place]bool{}, read: map[*render.Object]bool{},
 		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
-		scalers: map[scaledIn]*object{}, values: map[valuesIn]bool{},
+		scalers: map[scaledIn]*object{}, values: map[valuesIn]bool{}, claims: map[claim]*object{},
 	}
 	var applied []*object
 	for _, o := range all {
@@ -137,7 +141,7 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 			out = append(out, s.check(o)...)
 			out = append(out, s.checkSelections(o)...)
 			for _, p := range o.places() {
-				out = append(out, slices.Concat(s.checkValues(p, o), s.checkScaled(p, o))...)
+				out = append(out, slices.Concat(s.checkValues(p, o), s.checkScaled(p, o), s.checkBudget(p, o), s.checkClaims(p, o))...)
 			}
 		}
 	}
@@ -254,8 +258,7 @@ func (s *resolver) check(o *object) diag.Findings {
 			if p.target != "" || len(s.run.fleet.Spec.ManagementClusters) > 1 {
 				where = " on " + p.String()
 			}
-			group := known{place: p, group: ref.group, kind: ref.kind, namespace: ref.namespace}
-			nearest := diag.Nearest(ref.name, s.names[group])
+			nearest := s.nearestTo(ref, p)
 			if ref.rule == RuleMissingObject {
 				if f := s.lacksBeside(p, o, ref, where, nearest); f != nil {
 					s.lacks[sayingOf(*f)] = ref.in(p)

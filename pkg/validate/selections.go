@@ -112,6 +112,8 @@ func (c *referrer) selectBy(s selection, fields mapping.Fields) {
 
 // labelled is an object that a selector may find.
 type labelled struct {
+	// by is the object itself, or the one that a controller makes it of.
+	by     *object
 	labels labels.Set
 	// cluster is the name of a machine's cluster, or of a Cluster; "" if it is not known.
 	cluster string
@@ -128,6 +130,7 @@ func labelledBy(o *object) (what string, out labelled) {
 		return "", out
 	}
 	f, group := mapping.Fields(content), groupOf(o)
+	out.by = o
 	out.open = strings.Contains(string(o.JSON), "${")
 	spec := podSpecs[group+"/"+o.Kind]
 	switch {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/fleetctl/fleetctl/pkg/validate/internal/mapping"
 )
 
@@ -192,21 +190,4 @@ func (c *referrer) scaled(path string) {
 			c.named(group, kind, "", to.Text("name"), at+".name")
 		}
 	})
-}
-
-// binding adds the references of a binding to its role and its ServiceAccounts.
-func (c *referrer) binding() {
-	const group = "rbac.authorization.k8s.io"
-	role := c.fields.In("roleRef")
-	switch name := role.Text("name"); {
-	case role.Text("kind") == "Role":
-		c.named(group, "Role", "", name, "roleRef.name")
-	case !strings.Contains(name, ":") && !slices.Contains([]string{"admin", "edit", "view", "cluster-admin"}, name):
-		c.named(group, "ClusterRole", "", name, "roleRef.name")
-	}
-	for i, subject := range c.fields.List("subjects") {
-		if namespace := subject.Text("namespace"); subject.Text("kind") == "ServiceAccount" && len(validation.IsDNS1123Label(namespace)) == 0 {
-			c.named("", "ServiceAccount", namespace, subject.Text("name"), fmt.Sprintf("subjects[%d].name", i))
-		}
-	}
 }
