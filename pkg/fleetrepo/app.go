@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -139,14 +138,14 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			}
 			there, err := r.read(file.Path)
 			switch {
-			case err == nil && !bytes.Equal(there, file.Content):
+			case err == nil && !sameText(there, file.Content):
 				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
 				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
 					"%s exists already, and is another application", file.Path)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
-			e.Changes.Write(file)
+			r.writeText(&e.Changes, file)
 			if err := r.listed(&e.Changes, l.Tenant(env, tenant), path.Base(file.Path), true); err != nil {
 				return err
 			}
