@@ -207,6 +207,11 @@ func TestSecretsAreListed(t *testing.T) {
 			secret: "base/a.yaml", list: "", resources: "./base/x.yaml",
 			want: "./base/x.yaml base/a.yaml", note: "lists it",
 		},
+		"an application of another repository": {
+			secret: "base/a.yaml", list: "", resources: "x.yaml",
+			path: "./\n  sourceRef: {name: web}\n---\nkind: GitRepository\nmetadata:\n  name: web\nspec: {url: x}",
+			want: "x.yaml", note: "add base/a.yaml to its resources",
+		},
 		"a folder above the whole Git repo": {
 			secret: "shop/a.yaml", list: "", path: "./", resources: "x.yaml",
 			want: "x.yaml shop/a.yaml", note: "lists it",

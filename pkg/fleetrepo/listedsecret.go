@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
@@ -64,31 +65,54 @@ func (r *Repo) listsBelow(at, folder string) (bool, error) {
 	return found, err
 }
 
-// appliedFolders returns the folders that Flux applies: the management clusters' own, and the paths of all Flux Kustomizations in the repo.
-// A part of a path that Flux fills in is *.
+// appliedFolders returns the folders of the repo that Flux applies: the management clusters' own, and the paths of all Flux Kustomizations
+// in the repo, except for those that apply another repository. A part of a path that Flux fills in is *.
 func (r *Repo) appliedFolders() ([]string, error) {
 	var folders []string
 	for _, l := range r.layouts() {
 		folders = append(folders, l.Management())
 	}
-	ofFlux := func(src []byte) bool { return bytes.Contains(src, []byte("kustomize.toolkit.fluxcd.io/")) }
+	elsewhere := map[string]bool{} // sources of other repositories, by name
+	bySource := map[string][]string{}
+	ofFlux := func(src []byte) bool { return bytes.Contains(src, []byte(".toolkit.fluxcd.io/")) }
 	err := r.eachDocument(".", ofFlux, func(_ string, document *yaml.Node) {
-		if text(yamledit.Find(document, "kind")) != "Kustomization" || yamledit.Find(document, "spec") == nil {
-			return
-		}
-		dir := text(yamledit.Find(document, "spec", "path"))
-		if _, otherwise, ok := strings.Cut(dir, ":="); ok && strings.HasPrefix(dir, "${") {
-			dir = strings.TrimSuffix(otherwise, "}")
-		}
-		parts := strings.Split(path.Clean("/" + dir)[1:], "/")
-		for i, part := range parts {
-			if strings.Contains(part, "${") {
-				parts[i] = "*"
+		switch text(yamledit.Find(document, "kind")) {
+		case "GitRepository", "OCIRepository", "Bucket":
+			if name := text(yamledit.Find(document, "metadata", "name")); !r.isOwnSource(name) {
+				elsewhere[name] = text(yamledit.Find(document, "spec", "url")) != r.Fleet.Spec.Git.URL
+			}
+		case "Kustomization":
+			if yamledit.Find(document, "spec") != nil {
+				source := text(yamledit.Find(document, "spec", "sourceRef", "name"))
+				bySource[source] = append(bySource[source], pathPattern(text(yamledit.Find(document, "spec", "path"))))
 			}
 		}
-		folders = append(folders, path.Clean(path.Join(parts...)))
 	})
+	for source, paths := range bySource {
+		if !elsewhere[source] {
+			folders = append(folders, paths...)
+		}
+	}
 	return folders, err
+}
+
+// isOwnSource tells whether a source of that name is the fleet repo: its branch, or a channel.
+func (r *Repo) isOwnSource(name string) bool {
+	return slices.ContainsFunc(r.Fleet.Channels(), func(c v1alpha1.Channel) bool { return c.Source() == name })
+}
+
+// pathPattern returns the path of a Flux Kustomization as a pattern of path.Match, from the top of the repo.
+func pathPattern(dir string) string {
+	if _, otherwise, ok := strings.Cut(dir, ":="); ok && strings.HasPrefix(dir, "${") {
+		dir = strings.TrimSuffix(otherwise, "}")
+	}
+	parts := strings.Split(strings.TrimPrefix(path.Clean("/"+dir), "/"), "/")
+	for i, part := range parts {
+		if strings.Contains(part, "${") {
+			parts[i] = "*"
+		}
+	}
+	return path.Clean(path.Join(parts...))
 }
 
 // nearestOf returns the deepest of folders that is dir or above it.

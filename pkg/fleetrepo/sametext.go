@@ -6,8 +6,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 )
 
-// sameText tells whether two texts are the same apart from the ends of their lines: Git for Windows writes files with CRLF that it keeps with
-// LF, and so do .gitattributes.
+// sameText tells whether two texts are the same apart from the ends of their lines: Git for Windows writes files with CRLF that it keeps
+// with LF, as .gitattributes can have every Git do.
 func sameText(a, b []byte) bool {
 	unix := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 	return bytes.Equal(a, b) || bytes.Equal(unix(a), unix(b))
