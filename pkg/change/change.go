@@ -17,7 +17,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/forge"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
-	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
 // Options say what to do with an edit of the fleet repo.
@@ -269,7 +268,7 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 	if step.Remote {
 		pushed, err := git.RemoteHead()
 		if err == nil && pushed != "" {
-			err = checkReached(git, dir, step.File, pushed,
+			err = checkReached(git, step.File, pushed,
 				diag.Errorf("git push, and wait until Flux has applied it",
 					"the step before this one is not pushed: %s at the remote lacks it", step.File))
 		}
@@ -284,26 +283,30 @@ func checkFollows(ctx context.Context, dir string, step fleetrepo.FollowsStep) e
 	if err != nil {
 		return diag.Wrap("find out what is promoted", err, "git fetch --tags")
 	}
-	return checkReached(git, dir, step.File, commit,
+	return checkReached(git, step.File, commit,
 		diag.Errorf("run `fleetctl promote`, and wait until Flux has applied it",
 			"the step before this one is not promoted: in tag %s, %s lacks it", step.Tag, step.File))
 }
 
-// checkReached returns the error otherwise if the file in a commit differs from the file in the fleet repo at dir.
-func checkReached(git *gitrepo.Repo, dir, file, commit string, otherwise error) error {
-	files, err := git.Files(commit)
+// checkReached returns the error otherwise if the file in a commit differs from the file in the last commit of the checked out branch. The
+// file on disk may have other ends of lines than Git keeps.
+func checkReached(git *gitrepo.Repo, file, commit string, otherwise error) error {
+	head, err := git.Head()
 	if err != nil {
 		return err
 	}
-	then, err := fs.ReadFile(files, file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	var content [2][]byte
+	for i, at := range []string{commit, head} {
+		files, err := git.Files(at)
+		if err != nil {
+			return err
+		}
+		content[i], err = fs.ReadFile(files, file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	now, err := within.ReadFile(dir, file, fleetrepo.MaxFile)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(then, now) {
+	if !bytes.Equal(content[0], content[1]) {
 		return otherwise
 	}
 	return nil

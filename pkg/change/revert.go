@@ -1,6 +1,7 @@
 package change
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 		if err := errors.Join(errWas, errWanted, errNow); err != nil {
 			return nil, fmt.Errorf("revert %s: %w", hash, err)
 		}
-		merged, ok := manifest.Merge(was, now, wanted)
+		merged, ok := mergeLines(was, now, wanted)
 		switch {
 		case !ok:
 			conflicts = append(conflicts, diag.Finding{
@@ -78,6 +79,19 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	}
 	e.Notes = append(e.Notes, r.Unpromoted(r.EnvironmentsOf(commit.Files))...)
 	return e, conflicts.Err()
+}
+
+// mergeLines is manifest.Merge for a file on disk, now, that may have CRLF at the ends of lines where Git keeps LF, as Git for Windows
+// writes files. The result has the ends of the file on disk.
+func mergeLines(was, now, wanted []byte) (merged []byte, ok bool) {
+	unix, dos := []byte("\n"), []byte("\r\n")
+	if !bytes.Contains(now, dos) || bytes.Contains(was, dos) || bytes.Contains(wanted, dos) {
+		return manifest.Merge(was, now, wanted)
+	}
+	if merged, ok = manifest.Merge(was, bytes.ReplaceAll(now, dos, unix), wanted); merged != nil {
+		merged = bytes.ReplaceAll(merged, unix, dos)
+	}
+	return merged, ok
 }
 
 // commitToRevert returns the commit, and the files before it.

@@ -68,9 +68,9 @@ func newSecretEncryptCmd(f *factory) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "encrypt FILE",
 		Short: "Encrypt a file in place, or make an encrypted Secret",
-		Long: `Encrypt a file of the fleet repo in place. With --from-file or --from-literal, make the file: a Secret with these values. A
-kustomization.yaml in its folder gets its name. The rules in .sops.yaml say which fields are encrypted and for which keys. The public key
-is enough.
+		Long: `Encrypt a file of the fleet repo in place. With --from-file or --from-literal, make the file: a Secret with these values. The
+kustomization.yaml by which Flux applies its folder gets its name. The rules in .sops.yaml say which fields are encrypted and for which
+keys. The public key is enough.
 
 Everybody who can list the processes of this machine sees a literal, and it stays in your shell's history: prefer a file, or - for standard
 input.` + editingFlags,

@@ -319,19 +319,6 @@ func noVersion(c v1alpha1.LockedComponent) error {
 	return diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", c.Type, c.Name)
 }
 
-// noVersionIn is noVersion for a fleet of several management clusters, one of which may have a version of the provider.
-func noVersionIn(fleet *v1alpha1.Fleet, c v1alpha1.LockedComponent) error {
-	all := fleet.Spec.ManagementClusters
-	lacks := func(p v1alpha1.Provider) bool { return p.Name == c.Name && p.Version == "" }
-	i := slices.IndexFunc(all, func(m v1alpha1.ManagementCluster) bool { return slices.ContainsFunc(m.Providers, lacks) })
-	if i < 0 || len(all) == 1 {
-		return noVersion(c)
-	}
-	return diag.Errorf("`fleetctl init --management "+all[i].Name+"` chooses one, or name it in fleet.yaml",
-		"%s provider %s of management cluster %s has no version",
-		c.Type, c.Name, all[i].Name)
-}
-
 // downloads is the number of components that are read at a time. Reading mostly waits for servers. With only as many readers as processors,
 // the last components would notice a missing network only after the first.
 const downloads = 16
@@ -340,10 +327,8 @@ const downloads = 16
 // reports an unreachable server only once.
 func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
 	providers := Providers(fleet)
-	for _, p := range providers {
-		if taken(p) == nil && p.Version == "" { // no network mends that
-			return nil, noVersionIn(fleet, p)
-		}
+	if lacking := fleet.WithoutVersion(); len(lacking) > 0 { // no network mends that
+		return nil, lacking
 	}
 	var certs []v1alpha1.CertManager
 	for i := range fleet.Spec.ManagementClusters {

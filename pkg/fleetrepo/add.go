@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -88,7 +87,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, refused
 	}
 	e.Checks, e.Environments = append(e.Checks, RendersCluster{file.Path}), []string{opts.Environment}
-	e.Changes.Write(files...)
+	r.writeText(&e.Changes, files...)
 	for _, f := range files {
 		if err := r.enlist(&e.Changes, at.Environment(opts.Environment), f.Path, true); err != nil {
 			return nil, err
@@ -186,7 +185,7 @@ func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name str
 		if p.mgmt != mgmt && p.environment != environment {
 			continue
 		}
-		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !bytes.Equal(there, wanted.Content) {
+		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !sameText(there, wanted.Content) {
 			hint := "choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`"
 			if environment != "" && p.environment != environment {
 				hint = "the clusters of a management cluster have names of their own: choose another one, such as " + name + "-" + environment

@@ -1,15 +1,12 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -141,15 +138,15 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			}
 			there, err := r.read(file.Path)
 			switch {
-			case err == nil && !bytes.Equal(there, file.Content):
+			case err == nil && !sameText(there, file.Content):
 				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
 				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
 					"%s exists already, and is another application", file.Path)
 			case err != nil && !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
-			e.Changes.Write(file)
-			if err := r.listApp(e, l.Tenant(env, tenant), path.Base(file.Path)); err != nil {
+			r.writeText(&e.Changes, file)
+			if err := r.listed(&e.Changes, l.Tenant(env, tenant), path.Base(file.Path), true); err != nil {
 				return err
 			}
 		}
@@ -160,24 +157,6 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 				source.Secret, tenant))
 	}
 	return nil
-}
-
-// listApp lists a file in the kustomization.yaml of a tenant's folder. The same edit may add the kustomization.yaml.
-func (r *Repo) listApp(e *Edit, dir, file string) error {
-	at := path.Join(dir, "kustomization.yaml")
-	for _, f := range e.Changes.Files() {
-		if f.Path != at {
-			continue
-		}
-		content, err := yamledit.Append(f.Content, 0, yamledit.Path{"resources"}, &yaml.Node{Kind: yaml.ScalarNode, Value: file})
-		if err != nil {
-			return diag.Wrap("change "+yamledit.At(at, err), err, "list "+file+" there in an editor")
-		}
-		f.Content = content
-		e.Changes.Write(f)
-		return nil
-	}
-	return r.listed(&e.Changes, dir, file, true)
 }
 
 // RemoveApp removes an application from the named environments, or from all that have it. Error: an unknown

@@ -108,6 +108,9 @@ func (r *Repo) AddChannel(c v1alpha1.Channel, environments []string) (*Edit, err
 	}
 	if there, ok := r.Fleet.Channel(c.Name); !ok {
 		fleet.src, err = yamledit.Append(fleet.src, 0, yamledit.Path{"spec", "channels"}, v1alpha1.Node(c))
+	} else if there != c && c.Name == v1alpha1.MainChannel {
+		return nil, diag.Usage("choose another name; spec.git.branch in "+v1alpha1.FileName+" says which branch it is",
+			"the channel %s is the fleet repo's branch", c.Name)
 	} else if there != c {
 		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a channel %s already, and it is another",
 			c.Name)

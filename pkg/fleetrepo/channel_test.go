@@ -167,3 +167,11 @@ func TestSetEnvironmentToAndFro(t *testing.T) {
 		}
 	}
 }
+
+// The channel main is in no list of fleet.yaml: its branch is elsewhere.
+func TestMainIsNoNewChannel(t *testing.T) {
+	_, err := open(t).AddChannel(v1alpha1.Channel{Name: "main", Tag: "v*"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "is the fleet repo's branch") || !strings.Contains(diag.Hint(err), "spec.git.branch") {
+		t.Errorf("got %v (%s)", err, diag.Hint(err))
+	}
+}

@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,7 +49,7 @@ func (r *Repo) AddChart(name, file string, content []byte) (*Edit, error) {
 		return nil, diag.Errorf("choose another name, or move it away first",
 			"%s exists already: a chart needs a folder of its own", plain.Unbroken(other))
 	}
-	e.Changes.Write(chart.Files...)
+	r.writeText(&e.Changes, chart.Files...)
 	e.Notes = append(e.Notes, chartNotes(name, chart)...)
 	return e, nil
 }
@@ -105,7 +104,7 @@ func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err e
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == name && bytes.Equal(f.Content, content) }) {
+			if slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == name && sameText(f.Content, content) }) {
 				return nil
 			}
 		}

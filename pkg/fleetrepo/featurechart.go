@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -87,7 +86,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Values) > 0 && !bytes.Equal(there, made) {
+	if len(c.Values) > 0 && !sameText(there, made) {
 		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`",
 			"feature %s exists already, and has other values", name)
 	}

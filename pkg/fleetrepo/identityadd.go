@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 
@@ -46,7 +45,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Equal(there, file.Content) {
+		if !sameText(there, file.Content) {
 			return nil, diag.Errorf("edit it, or `fleetctl identity remove "+o.Name+"` first", "%s exists, and is another identity", file.Path)
 		}
 	}
@@ -61,7 +60,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		}
 	}
 	for _, file := range files {
-		e.Changes.Write(file)
+		r.writeText(&e.Changes, file)
 		if err := r.enlist(&e.Changes, o.Management, file.Path, true); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,20 @@ func (r *Repo) kustomizationIn(dir string) string {
 	return ""
 }
 
+// kustomizationWith returns the path and the text of a folder's kustomization.yaml, as the edit so far leaves or makes it; "" if there is
+// none.
+func (r *Repo) kustomizationWith(cs *manifest.ChangeSet, dir string) (name string, src []byte, err error) {
+	for _, f := range cs.Files() {
+		if path.Dir(f.Path) == dir && slices.Contains(layout.KustomizationNames(), path.Base(f.Path)) {
+			return f.Path, f.Content, nil
+		}
+	}
+	if name = r.kustomizationIn(dir); name != "" {
+		src, err = r.read(name)
+	}
+	return name, src, err
+}
+
 // enlist adds a file to the resources of the kustomization.yaml that decides whether Flux applies the file. This is the
 // nearest one between the file's folder and root, the folder that Flux applies. If want is false, enlist removes the
 // file from the resources.
@@ -39,12 +53,6 @@ func (r *Repo) enlist(cs *manifest.ChangeSet, root, file string, want bool) erro
 			return nil
 		}
 	}
-}
-
-// EnlistSecret adds the new file of a Secret to the resources of the kustomization.yaml in its folder. Without one, it does
-// nothing.
-func (r *Repo) EnlistSecret(e *Edit, file string) error {
-	return r.listed(&e.Changes, path.Dir(file), path.Base(file), true)
 }
 
 // listed adds file to the resources of the kustomization.yaml in the folder dir, or removes it there. Without a kustomization.yaml it
@@ -77,19 +85,12 @@ func (r *Repo) unlist(cs *manifest.ChangeSet, dir, folder string) error {
 	})
 }
 
-// list changes the resources of the kustomization.yaml in dir, if there is one. change gets the resources as clean paths, and the text of
-// the file with the changes that the edit has made so far.
+// list changes the resources of the kustomization.yaml in dir, if there is one, also if the edit makes it. change gets the resources as
+// clean paths, and the text of the file with the changes that the edit has made so far.
 func (r *Repo) list(cs *manifest.ChangeSet, dir string, change func(entries []string, src []byte) ([]byte, error)) error {
-	name := r.kustomizationIn(dir)
-	if name == "" {
-		return nil
-	}
-	src, err := r.read(name)
-	if err != nil {
+	name, src, err := r.kustomizationWith(cs, dir)
+	if err != nil || name == "" {
 		return err
-	}
-	if i := slices.IndexFunc(cs.Files(), func(f manifest.File) bool { return f.Path == name }); i >= 0 {
-		src = cs.Files()[i].Content
 	}
 	documents, err := documentsOf(name, src)
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -143,5 +146,156 @@ func TestListOfClusters(t *testing.T) {
 	}
 	if got, want := string(must(r.read(dir+"kustomization.yaml"))), fmt.Sprintf(list, ""); got != want {
 		t.Errorf("the list is\n%s", got)
+	}
+}
+
+// A new Secret is listed where Flux reads it from: in the nearest kustomization.yaml up to the folder that Flux applies, and in none
+// above it.
+func TestSecretsAreListed(t *testing.T) {
+	const (
+		mgmt  = "providers/docker/v1/mgmt/"
+		dev   = "providers/docker/v1/clusters/dev/"
+		apply = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata:\n  name: shop\nspec:\n  path: %s\n"
+		flux  = dev + "common/apps/shop.yaml"
+	)
+	for name, tc := range map[string]struct {
+		secret, list, path string
+		resources          string
+		want, note         string
+	}{
+		"its own folder": {
+			secret: mgmt + "a.yaml", list: mgmt, resources: "x.yaml",
+			want: "x.yaml a.yaml",
+		},
+		"the management cluster's": {
+			secret: mgmt + "ids/a.yaml", list: mgmt, resources: "x.yaml",
+			want: "x.yaml ids/a.yaml", note: "lists it",
+		},
+		"the environment's": {
+			secret: dev + "demo/a.yaml", list: dev, resources: "demo/x.yaml",
+			want: "demo/x.yaml demo/a.yaml", note: "lists it",
+		},
+		"above what Flux applies": {
+			secret: "shop/dev/a.yaml", list: "shop/", path: "./shop/dev", resources: "x.yaml",
+			want: "x.yaml",
+		},
+		"at the top of what Flux applies": {
+			secret: "shop/dev/a.yaml", list: "shop/", path: "shop/", resources: "x.yaml",
+			want: "x.yaml dev/a.yaml", note: "lists it",
+		},
+		"with a default": {
+			secret: "shop/dev/a.yaml", list: "shop/", path: "${p:=./shop}", resources: "x.yaml",
+			want: "x.yaml dev/a.yaml", note: "lists it",
+		},
+		"with a variable": {
+			secret: "shop/demo/in/a.yaml", list: "shop/demo/", path: "./shop/${cluster_name}", resources: "x.yaml",
+			want: "x.yaml in/a.yaml", note: "lists it",
+		},
+		"beside a listed file": {
+			secret: "base/dev/a.yaml", list: "base/", resources: "dev/x.yaml",
+			want: "dev/x.yaml dev/a.yaml", note: "lists it",
+		},
+		"nobody knows whether it is meant": {
+			secret: "base/dev/a.yaml", list: "base/", resources: "x.yaml",
+			want: "x.yaml", note: "base/kustomization.yaml does not list it: if Flux is to apply it from there, add dev/a.yaml",
+		},
+		"nobody knows, at the repo's top": {
+			secret: "base/a.yaml", list: "", resources: "x.yaml",
+			want: "x.yaml", note: "add base/a.yaml to its resources",
+		},
+		"beside a listed file, at the top": {
+			secret: "base/a.yaml", list: "", resources: "./base/x.yaml",
+			want: "./base/x.yaml base/a.yaml", note: "lists it",
+		},
+		"an application of another repository": {
+			secret: "base/a.yaml", list: "", resources: "x.yaml",
+			path: "./\n  sourceRef: {name: web}\n---\nkind: GitRepository\nmetadata:\n  name: web\nspec: {url: x}",
+			want: "x.yaml", note: "add base/a.yaml to its resources",
+		},
+		"a folder above the whole Git repo": {
+			secret: "shop/a.yaml", list: "", path: "./", resources: "x.yaml",
+			want: "x.yaml shop/a.yaml", note: "lists it",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t)
+			write(t, r.Dir, tc.list+"kustomization.yaml", fmt.Appendf(nil, "resources: [%s]\n", tc.resources))
+			if tc.path != "" {
+				write(t, r.Dir, flux, fmt.Appendf(nil, apply, tc.path))
+			}
+			e := &Edit{}
+			err := r.EnlistSecret(e, tc.secret)
+			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes, tc.note) || (tc.note == "") != (notes == "") {
+				t.Errorf("notes are %q, want %q", notes, tc.note)
+			}
+			_, r = done(t, r, e, err)
+			if got := strings.Join(resources(t, r, tc.list+"kustomization.yaml"), " "); got != tc.want {
+				t.Errorf("resources are %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Two generations of management clusters in one cloud share its tenants. An application is listed there once.
+func TestAppOfTwoGenerationsIsListedOnce(t *testing.T) {
+	source := scaffold.AppSource{URL: "https://github.com/acme/web"}
+	r := open(t)
+	e, err := r.AddManagementCluster(v1alpha1.ManagementCluster{
+		Name: "second", Generation: "v2", Providers: []v1alpha1.Provider{{Name: "docker"}},
+	})
+	_, r = done(t, r, e, err)
+	e, err = r.AddTenant("shop", TenantOptions{Environments: []string{"dev"}, Source: &source})
+	_, r = done(t, r, e, err)
+	e, err = r.AddApp("shop", "web", source, nil)
+	_, r = done(t, r, e, err)
+	got := resources(t, r, "tenants/docker/dev/shop/kustomization.yaml")
+	for _, file := range []string{"app-shop.yaml", "app-web.yaml"} {
+		if n := len(slices.DeleteFunc(slices.Clone(got), func(entry string) bool { return entry != file })); n != 1 {
+			t.Errorf("%s is listed %d times: %q", file, n, got)
+		}
+	}
+}
+
+// A kustomization.yaml with another name that kustomize reads gets no second one beside it: kustomize builds no folder with two.
+func TestOneKustomizationInAFolder(t *testing.T) {
+	source := scaffold.AppSource{URL: "https://github.com/acme/web"}
+	for name, tc := range map[string]struct {
+		dir   string
+		edit  func(r *Repo) (*Edit, error)
+		lists string
+	}{
+		"environment, tenant": {"providers/docker/v1/clusters/dev/common/apps", func(r *Repo) (*Edit, error) {
+			return r.AddTenant("shop", TenantOptions{})
+		}, "tenants/shop.yaml"},
+		"feature": {"features/ingress/namespaced", func(r *Repo) (*Edit, error) { return r.AddFeature("ingress") }, ""},
+		"tenant": {"tenants/docker/dev/shop", func(r *Repo) (*Edit, error) {
+			return r.AddTenant("shop", TenantOptions{Source: &source})
+		}, "app-shop.yaml"},
+		"network": {"addons/cni/cilium", func(r *Repo) (*Edit, error) {
+			return r.AddNetwork("cilium", NetworkOptions{Files: []manifest.File{{Path: "agent.yaml", Content: []byte("a: b\n")}}})
+		}, "agent.yaml"},
+		"network with its list": {"addons/cni/cilium", func(r *Repo) (*Edit, error) {
+			return r.AddNetwork("cilium", NetworkOptions{Files: []manifest.File{
+				{Path: "kustomization.yaml", Content: []byte("resources: [agent.yaml]\n")}, {Path: "agent.yaml", Content: []byte("a: b\n")},
+			}})
+		}, "agent.yaml"},
+	} {
+		for _, file := range layout.KustomizationNames() {
+			t.Run(name+", "+file, func(t *testing.T) {
+				r := open(t)
+				at := tc.dir + "/" + file
+				write(t, r.Dir, at, []byte("resources: []\n"))
+				e, err := tc.edit(r)
+				_, r = done(t, r, e, err)
+				for _, other := range layout.KustomizationNames() {
+					if other != file && r.exists(tc.dir+"/"+other) {
+						t.Errorf("%s is beside %s", other, at)
+					}
+				}
+				if got := resources(t, r, at); tc.lists != "" && !slices.Contains(got, tc.lists) {
+					t.Errorf("%s lists %q, not %s", at, got, tc.lists)
+				}
+			})
+		}
 	}
 }

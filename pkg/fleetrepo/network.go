@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -195,10 +196,13 @@ func (r *Repo) AddNetwork(name string, o NetworkOptions) (*Edit, error) {
 func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	dir := layout.CNIDir(name)
 	e.Checks = append(e.Checks, AppliesManifests{dir})
-	own := false
+	own, list := false, r.kustomizationIn(dir)
 	var names []string
 	for _, f := range files {
-		own = own || f.Path == kustomizationFile
+		if f.Path == kustomizationFile && list != "" { // two of them, under different names, would be one too many for kustomize
+			f.Path = path.Base(list)
+		}
+		own = own || layout.IsKustomization(f.Path) && path.Dir(f.Path) == "."
 		names = append(names, f.Path)
 		e.Changes.Write(manifest.File{Path: path.Join(dir, f.Path), Content: f.Content})
 	}
@@ -209,12 +213,12 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 	if len(left) > 0 {
 		e.Notes = append(e.Notes,
 			fmt.Sprintf("These files of %s stay, although --from does not have them: %s. Delete the files of an older version, with "+
-				"their lines in %s.", dir, strings.Join(left, ", "), kustomizationFile))
+				"their lines in %s.", dir, strings.Join(left, ", "), path.Base(cmp.Or(list, kustomizationFile))))
 	}
 	if own {
 		return nil
 	}
-	if r.exists(path.Join(dir, kustomizationFile)) {
+	if list != "" {
 		for _, f := range names {
 			if err := r.listed(&e.Changes, dir, f, true); err != nil {
 				return err
@@ -222,11 +226,11 @@ func (r *Repo) writeNetwork(e *Edit, name string, files []manifest.File) error {
 		}
 		return nil
 	}
-	list, err := scaffold.NetworkKustomization(name, sortedSet(names))
+	made, err := scaffold.NetworkKustomization(name, sortedSet(names))
 	if err != nil {
 		return err
 	}
-	e.Changes.Write(list)
+	e.Changes.Write(made)
 	return nil
 }
 
@@ -240,7 +244,7 @@ func (r *Repo) besides(dir string, names []string) ([]string, error) {
 			return nil
 		case err != nil || entry.IsDir():
 			return err
-		case name != kustomizationFile && !slices.Contains(names, name):
+		case !slices.Contains(layout.KustomizationNames(), name) && !slices.Contains(names, name):
 			left = append(left, name)
 		}
 		return nil

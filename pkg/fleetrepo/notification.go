@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"reflect"
@@ -167,12 +166,12 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(there, file.Content) {
+		if !sameText(there, file.Content) {
 			e.LeftAlone = append(e.LeftAlone, file.Path+" is left alone: somebody has changed it.")
 			return nil
 		}
 	}
-	e.Changes.Write(file)
+	r.writeText(&e.Changes, file)
 	return r.enlist(&e.Changes, m.Layout().Management(), file.Path, true)
 }
 

@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
@@ -173,7 +172,7 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 	if err != nil {
 		return fmt.Errorf("read the chart of flavour %s: %w", c.Flavour, err)
 	}
-	if !bytes.Equal(there, file.Content) {
+	if !sameText(there, file.Content) {
 		return nil
 	}
 	places, err := r.places("")

@@ -53,7 +53,7 @@ func (n New) content() ([]byte, error) {
 }
 
 // Encrypt returns the edit that encrypts a file in place. If n is not nil, the edit makes the file from n, and names it in the
-// kustomization.yaml of its folder, if there is one. The public key in the repo is enough.
+// kustomization.yaml by which Flux applies its folder, if there is one. The public key in the repo is enough.
 func Encrypt(o Options, n *New) (func(r *fleetrepo.Repo) (*fleetrepo.Edit, error), error) {
 	repo, err := fleetrepo.Open(o.Dir)
 	if err != nil {

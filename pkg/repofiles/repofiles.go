@@ -73,7 +73,13 @@ func (c *Content) missingScaffold(ctx context.Context, root string, present func
 	for _, f := range scaffolded {
 		byPath[f.Path] = f
 	}
-	return scaffold.Missing(scaffolded, func(path string) bool { return path != v1alpha1.FileName && present(byPath[path]) }), nil
+	return scaffold.Missing(scaffolded, func(path string) bool {
+		f, wanted := byPath[path]
+		if !wanted { // another name of a file that is wanted
+			f.Path = path
+		}
+		return path != v1alpha1.FileName && present(f)
+	}), nil
 }
 
 // isNewRepo tells whether no other management cluster's Flux is in the repo.

@@ -234,16 +234,22 @@ func ChartFiles(flavour string) ([]manifest.File, error) {
 
 // Missing returns the files that do not exist yet. exists tells whether a slash-separated path exists. A chart counts as a whole: if its
 // Chart.yaml exists, none of its files is missing. The folders of an existing environment (see FolderFiles) count as a whole too, because a
-// fleet may do without them.
+// fleet may do without them. A kustomization.yaml exists under any of the names that kustomize reads, because it builds no folder with two.
 func Missing(files []manifest.File, exists func(path string) bool) []manifest.File {
+	there := func(name string) bool {
+		if !layout.IsKustomization(name) {
+			return exists(name)
+		}
+		return slices.ContainsFunc(layout.KustomizationNames(), func(other string) bool { return exists(path.Join(path.Dir(name), other)) })
+	}
 	return slices.DeleteFunc(slices.Clone(files), func(f manifest.File) bool {
 		if chart, ok := chartOf(f.Path); ok && exists(path.Join(chart, "Chart.yaml")) {
 			return true
 		}
-		if common := environmentOfFolders(f.Path); common != "" && exists(path.Join(common, "kustomization.yaml")) {
+		if common := environmentOfFolders(f.Path); common != "" && there(path.Join(common, "kustomization.yaml")) {
 			return true
 		}
-		return exists(f.Path)
+		return there(f.Path)
 	})
 }
 

@@ -204,3 +204,42 @@ func TestOneValueForAllProviders(t *testing.T) {
 		})
 	}
 }
+
+// Each provider without a version is named with its place in the file, and with the command that chooses one on its management cluster.
+func TestWithoutVersion(t *testing.T) {
+	const one = `apiVersion: fleetctl.dev/v1alpha1
+kind: Fleet
+metadata: {name: acme}
+spec:
+  managementClusters:
+  - name: first
+    providers:
+    - name: docker
+      version: v1.14.0
+    - name: aws
+    - name: ipam-in-cluster
+      type: ipam
+`
+	const two = one + "  - name: second\n    providers: [{name: aws}]\n"
+	for _, tc := range []struct{ content, want string }{
+		{one, "fleet.yaml:10:7: spec.managementClusters[0].providers[1]: infrastructure provider aws has no version " +
+			"(`fleetctl init` chooses one, or name it here)\n" +
+			"fleet.yaml:11:7: spec.managementClusters[0].providers[2]: ipam provider ipam-in-cluster has no version " +
+			"(`fleetctl init` chooses one, or name it here)"},
+		{two, "fleet.yaml:10:7: spec.managementClusters[0].providers[1]: infrastructure provider aws has no version " +
+			"(`fleetctl init --management first` chooses one, or name it here)\n" +
+			"fleet.yaml:11:7: spec.managementClusters[0].providers[2]: ipam provider ipam-in-cluster has no version " +
+			"(`fleetctl init --management first` chooses one, or name it here)\n" +
+			"fleet.yaml:14:17: spec.managementClusters[1].providers[0]: infrastructure provider aws has no version " +
+			"(`fleetctl init --management second` chooses one, or name it here)"},
+	} {
+		fleet, err := Decode("fleet.yaml", []byte(tc.content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		SetDefaults(fleet, Defaults{FluxVersion: "v2.9.5", CAPIVersion: "v1.14.2"})
+		if got := fleet.WithoutVersion().Error(); got != tc.want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, tc.want)
+		}
+	}
+}

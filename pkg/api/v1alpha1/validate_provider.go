@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
@@ -53,6 +54,26 @@ func (v *validator) providers(at string, all []Provider) {
 	if !infrastructure {
 		v.warnf(RuleValue, at, "add one, for example `- name: docker`", "there is no infrastructure provider, so no cluster can be made")
 	}
+}
+
+// WithoutVersion returns an error for each provider that has no version, with its place in the file, in the order of the file. Call it after
+// SetDefaults, which knows versions of the providers of Cluster API itself.
+func (f *Fleet) WithoutVersion() diag.Findings {
+	c := collector{source: f.source}
+	for i := range f.Spec.ManagementClusters {
+		m := &f.Spec.ManagementClusters[i]
+		init := []string{"fleetctl", "init"}
+		if len(f.Spec.ManagementClusters) > 1 {
+			init = append(init, "--management", m.Name)
+		}
+		for j, p := range m.Providers {
+			if p.Version == "" {
+				c.errorf(RuleRequired, itemPath(itemPath("spec.managementClusters", i)+".providers", j),
+					"`"+diag.ShellCommand(init...)+"` chooses one, or name it here", "%s provider %s has no version", p.effectiveType(), p.Name)
+			}
+		}
+	}
+	return c.sorted()
 }
 
 // IsLocalURL tells whether an address is a path or a file:// URL, so that only one machine can read it.
