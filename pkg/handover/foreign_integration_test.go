@@ -73,7 +73,8 @@ func TestAbortAtATargetThatDeletesNothing(t *testing.T) {
 	allow := put(ctx, t, o.Target.Client, policyOn("DELETE", "", "secrets", `oldObject.metadata.namespace == "shop"`))
 	until(ctx, t, func(ctx context.Context) bool {
 		_, err := Abort(ctx, o)
-		return err != nil && strings.Contains(err.Error(), "not here, says the team") && strings.Contains(diag.Hint(err), "old has its work again")
+		return err != nil && strings.Contains(err.Error(), "not here, says the team") &&
+			strings.Contains(diag.Hint(err), "old has its work again")
 	})
 	untouched(t, o.Source.Client)
 	if j, err := ReadJournal(ctx, o.Target.Client); err != nil || !j.Active() {

@@ -255,7 +255,8 @@ func denied(err error) bool {
 // silent tells whether an error is no answer to a request.
 func silent(err error) bool {
 	_, answered := errors.AsType[*apierrors.StatusError](err)
-	return err != nil && (!answered || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err))
+	return err != nil && (!answered || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsInternalError(err))
 }
 
 // opened creates the namespace of the journal, before the first journal is written, and is probed then.

@@ -78,7 +78,8 @@ func (r *run) tryRestore(ctx context.Context, graph *capi.Graph) (*restoreTry, e
 	return try, diag.Wrap("restore into "+r.target.Name, err, "")
 }
 
-// makeReady creates the namespace of the journal and the namespaces that the restore needs, tries the objects in them, and warns of what was not tried.
+// makeReady creates the namespace of the journal and those that the restore needs, tries the objects in them, and warns
+// of what was not tried.
 func (r *run) makeReady(ctx context.Context, try *restoreTry) error {
 	if err := r.target.opened(ctx); err != nil {
 		return err

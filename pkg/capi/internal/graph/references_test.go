@@ -69,8 +69,9 @@ func TestGraphOfStoredObjectsLeavesWhoMadeASecret(t *testing.T) {
 		t.Errorf("%+v, %v", g, err)
 	}
 	for name, lacking := range map[string]Portable{
-		"a provider's": stored(awsOnes, true), "a provider's without a label, owned": stored(custom("kamaji.clastix.io", "TenantControlPlane"), false),
-		"Azure's": stored(azureOnes, true), "Metal3's": stored(custom(metal3Addresses, "IPPool"), true),
+		"a provider's":                        stored(awsOnes, true),
+		"a provider's without a label, owned": stored(custom("kamaji.clastix.io", "TenantControlPlane"), false),
+		"Azure's":                             stored(azureOnes, true), "Metal3's": stored(custom(metal3Addresses, "IPPool"), true),
 	} {
 		if g, err := m.GraphOf(t.Context(), []Portable{lacking}); err == nil {
 			t.Errorf("%s: %+v", name, g)
