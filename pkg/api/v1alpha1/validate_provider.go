@@ -54,10 +54,10 @@ func (v *validator) providers(at string, all []Provider) {
 	if !infrastructure {
 		v.warnf(RuleValue, at, "add one, for example `- name: docker`", "there is no infrastructure provider, so no cluster can be made")
 	}
+}
+
 // WithoutVersion returns an error for each provider that has no version, with its place in the file, in the order of the file. Call it
 // after SetDefaults, which knows versions of the providers of Cluster API itself.
-// WithoutVersion returns an error for each provider that has no version, with its place in the file, in the order of the file. Call it after
-// SetDefaults, which knows versions of the providers of Cluster API itself.
 func (f *Fleet) WithoutVersion() diag.Findings {
 	c := collector{source: f.source}
 	for i := range f.Spec.ManagementClusters {
