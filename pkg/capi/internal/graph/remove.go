@@ -55,12 +55,13 @@ func (m *Members) Mark(ctx context.Context, graph *Graph, id string) error {
 func (m *Members) Remove(ctx context.Context, objects []*unstructured.Unstructured, progress func(done, total int)) error {
 	var done atomic.Int64
 	for _, level := range ownedFirst(objects) {
-		err := kube.Each(parallelism, batches(level), func(batch []*unstructured.Unstructured) error {
+		err := kube.Each(parallelism, removals(level), func(r removal) error {
 			err := ctx.Err()
+			gone := 0
 			if err == nil {
-				err = m.removeBatch(ctx, batch)
+				gone, err = m.remove(ctx, r)
 			}
-			if n := int(done.Add(int64(len(batch)))); progress != nil && err == nil {
+			if n := int(done.Add(int64(gone))); progress != nil && err == nil && gone > 0 {
 				progress(n, len(objects))
 			}
 			return err

@@ -145,9 +145,17 @@ func TestRemoveBatch(t *testing.T) {
 				},
 			}).Build()
 			m := &Members{kube: &kube.Client{WithWatch: watched}}
-			batch := []*unstructured.Unstructured{stored("a", "1"), stored("b", "2"), stored("c", "3"), stored("again", "old")}
-			if err := m.removeBatch(t.Context(), batch); err != nil {
-				t.Fatal(err)
+			objects := []*unstructured.Unstructured{stored("a", "1"), stored("b", "2"), stored("c", "3"), stored("again", "old")}
+			b, done := &batch{label: "some", size: len(objects)}, 0
+			for _, obj := range objects {
+				gone, err := m.remove(t.Context(), removal{obj, b})
+				if err != nil || done > 0 {
+					t.Fatalf("%s after %d were done: %v", obj.GetName(), done, err)
+				}
+				done += gone
+			}
+			if done != len(objects) {
+				t.Errorf("%d are done", done)
 			}
 			left := &unstructured.UnstructuredList{}
 			left.SetGroupVersionKind(machine.GroupVersion().WithKind("MachineList"))
@@ -188,12 +196,19 @@ func TestBatches(t *testing.T) {
 	add(1, "Machine", "other", "example.com/held")
 	add(1, "Cluster", "team", "example.com/held")
 	sizes := func() (sizes []int) {
-		for _, batch := range batches(objects) {
-			sizes = append(sizes, len(batch))
+		var last *batch
+		for _, r := range removals(objects) {
+			switch {
+			case r.batch == nil:
+				sizes = append(sizes, 1)
+			case r.batch != last:
+				sizes = append(sizes, r.batch.size)
+			}
+			last = r.batch
 		}
 		return sizes
 	}
-	if diff := cmp.Diff([]int{1, 1, 2, 1, 1, 1}, sizes()); diff != "" {
+	if diff := cmp.Diff([]int{2, 1, 1, 1, 1, 1}, sizes()); diff != "" {
 		t.Error(diff)
 	}
 	objects = nil

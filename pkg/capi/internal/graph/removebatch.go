@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,22 +21,49 @@ const mostOfBatch = 25
 // batchLabel is on an object without finalizers that is about to be deleted. Its value is of one batch of one run.
 const batchLabel = "fleetctl.dev/handover-batch"
 
-// batches divides objects into batches that are removed at the same time. A batch has one object, or several of one kind and namespace that
-// have finalizers: these are written before their deletion anyway, and this write can mark them. There are enough batches to keep all
-// workers busy.
-func batches(objects []*unstructured.Unstructured) [][]*unstructured.Unstructured {
+// batch are objects that one request deletes.
+type batch struct {
+	label string // the value of batchLabel
+	size  int
+
+	mu     sync.Mutex
+	seen   int
+	marked []*unstructured.Unstructured // those that have the label
+}
+
+// note notes that an object was written, or that it cannot be. It returns all that are marked once it was the batch's last one.
+func (b *batch) note(obj *unstructured.Unstructured, marked bool) (all []*unstructured.Unstructured, last bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen++
+	if marked {
+		b.marked = append(b.marked, obj)
+	}
+	return b.marked, b.seen == b.size
+}
+
+// removal is an object to remove, alone if batch is nil.
+type removal struct {
+	obj   *unstructured.Unstructured
+	batch *batch
+}
+
+// removals divides objects into batches of one kind and namespace. Only objects that have finalizers are in batches: these are written
+// before their deletion anyway, and this write can mark them. The others are removed alone. They come last, so that the other workers have
+// something to do while one deletes the last batch.
+func removals(objects []*unstructured.Unstructured) []removal {
 	type place struct {
 		schema.GroupVersionKind
 
 		namespace string
 	}
-	var all [][]*unstructured.Unstructured
+	var alone, all []removal
 	var places []place
 	held := map[place][]*unstructured.Unstructured{}
 	most := 0
 	for _, obj := range objects {
 		if len(obj.GetFinalizers()) == 0 {
-			all = append(all, []*unstructured.Unstructured{obj})
+			alone = append(alone, removal{obj: obj})
 			continue
 		}
 		at := place{obj.GroupVersionKind(), obj.GetNamespace()}
@@ -46,45 +75,48 @@ func batches(objects []*unstructured.Unstructured) [][]*unstructured.Unstructure
 	}
 	most = min(max(most/parallelism, 2), mostOfBatch)
 	for _, at := range places {
-		for left := held[at]; len(left) > 0; {
-			n := min(most, len(left))
-			all = append(all, left[:n])
-			left = left[n:]
+		for some := range slices.Chunk(held[at], most) {
+			var b *batch
+			if len(some) > 1 {
+				b = &batch{label: rand.Text(), size: len(some)}
+			}
+			for _, obj := range some {
+				all = append(all, removal{obj, b})
+			}
 		}
 	}
-	return all
+	return append(all, alone...)
 }
 
-// removeBatch removes the objects of one batch. It writes each by its UID, without its finalizers and with a label of this batch, and then
-// deletes by this label. So it deletes only objects that it has just written. If the API server cannot do that, removeBatch deletes the
-// objects one by one.
-func (m *Members) removeBatch(ctx context.Context, batch []*unstructured.Unstructured) error {
-	if len(batch) == 1 {
-		return m.removeOne(ctx, batch[0])
+// remove removes an object, or does its part for a batch: it writes the object by its UID, without its finalizers and with the label of
+// the batch, and after the batch's last object it deletes all that have the label. So it deletes only objects that this run has just
+// written. If the API server cannot do that, it deletes the objects one by one. remove returns how many objects are done.
+func (m *Members) remove(ctx context.Context, r removal) (int, error) {
+	if r.batch == nil {
+		return 1, m.removeOne(ctx, r.obj)
 	}
-	label := map[string]string{batchLabel: rand.Text()}
-	var marked []*unstructured.Unstructured
-	var errs []error
-	for _, obj := range batch {
-		err := m.letGo(ctx, obj, label)
-		switch {
-		case err == nil:
-			marked = append(marked, obj)
-		case !errors.Is(err, errAnother):
-			errs = append(errs, err)
-		}
+	label := map[string]string{batchLabel: r.batch.label}
+	err := m.letGo(ctx, r.obj, label)
+	marked, last := r.batch.note(r.obj, err == nil)
+	if errors.Is(err, errAnother) {
+		err = nil
+	}
+	if !last {
+		return 0, err
 	}
 	if len(marked) == 0 {
-		return errors.Join(errs...)
+		return r.batch.size, err
 	}
-	err := kube.Retry(ctx, func(ctx context.Context) error {
+	deleteErr := kube.Retry(ctx, func(ctx context.Context) error {
 		return m.kube.DeleteAllOf(ctx, named(marked[0]), client.InNamespace(marked[0].GetNamespace()), client.MatchingLabels(label),
 			client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
-	if err != nil {
-		for _, obj := range marked {
-			errs = append(errs, m.deleteAs(ctx, obj, ""))
-		}
+	if deleteErr == nil {
+		return r.batch.size, err
 	}
-	return errors.Join(errs...)
+	errs := []error{err}
+	for _, obj := range marked {
+		errs = append(errs, m.deleteAs(ctx, obj, ""))
+	}
+	return r.batch.size, errors.Join(errs...)
 }
