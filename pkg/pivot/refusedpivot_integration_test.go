@@ -98,7 +98,7 @@ func TestRefusedPivotLeavesNothing(t *testing.T) {
 				t.Errorf("the source has the target: %t, want %t (%v)", kept, c.stays, err)
 			}
 			if kept, err := readKept(s.Cluster); err != nil || (kept != nil) != c.stays {
-				t.Errorf("this machine has the target %+v, %v", kept, err)
+				t.Errorf("this machine has the target: %t, %v", kept != nil, err)
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestAbortWithoutAJournalWhoseSourceIsLost(t *testing.T) {
 				t.Errorf("the place of the snapshots has %d, want %d", n, left)
 			}
 			if kept, err := readKept(deps.Store.Cluster("mgmt")); err != nil || (kept != nil) != (c.kept != "" && c.says != "") {
-				t.Errorf("this machine has the target %+v, %v", kept, err)
+				t.Errorf("this machine has the target: %t, %v", kept != nil, err)
 			}
 		})
 	}
