@@ -66,14 +66,8 @@ func TestRefusedPivotLeavesNothing(t *testing.T) {
 			if err := p.keepTarget(ctx, e.Client, way); err != nil {
 				t.Fatal(err)
 			}
-			for _, client := range []*kube.Client{e.Client, there} {
-				err := client.WithWatch.Delete(ctx, &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name},
-				})
-				if err != nil && !kube.IsAbsent(err) {
-					t.Fatal(err)
-				}
-			}
+			forgetJournal(t, e.Client)
+			forgetJournal(t, there)
 			if c.at != nil {
 				keepJournal(ctx, t, c.at, strings.NewReplacer("OF", c.of, "ROLE", c.role, "PHASE", c.phase, "FLEET", s.Identity(),
 					"SOURCE", clusterUID(ctx, t, e.Client), "TARGET", way.UID).Replace(ours))
@@ -237,11 +231,17 @@ func forgetHistory(t *testing.T, l *lostSource) {
 	if err := os.RemoveAll(l.deps.Store.Cluster("mgmt").Path(targetFile)); err != nil {
 		t.Fatal(err)
 	}
-	journal := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}}
-	if err := l.client.WithWatch.Delete(ctx, journal); err != nil && !kube.IsAbsent(err) {
+	forgetJournal(t, l.client)
+	if err := l.client.WithWatch.Delete(ctx, standingtest.NewWorkload("shop", "shop")); err != nil && !kube.IsAbsent(err) {
 		t.Fatal(err)
 	}
-	if err := l.client.WithWatch.Delete(ctx, standingtest.NewWorkload("shop", "shop")); err != nil && !kube.IsAbsent(err) {
+}
+
+// forgetJournal removes the journal of a cluster.
+func forgetJournal(t *testing.T, client *kube.Client) {
+	t.Helper()
+	journal := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: handover.JournalKey.Namespace, Name: handover.JournalKey.Name}}
+	if err := client.WithWatch.Delete(t.Context(), journal); err != nil && !kube.IsAbsent(err) {
 		t.Fatal(err)
 	}
 }
