@@ -93,8 +93,8 @@ func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (rep
 }
 
 // forgetUnlessBegun removes the standby's notes after an activation that has failed, if it has not begun: the standby is at rest, and the
-// other management cluster is not handing over to it. Otherwise the notes would keep everybody from taking over with the snapshots. The same
-// command on another machine may be about to begin: it writes the note once more before it takes over.
+// other management cluster is not handing over to it. Otherwise the notes would keep everybody from taking over with the snapshots. The
+// same command on another machine may be about to begin: it writes the note once more before it takes over.
 func (a *activation) forgetUnlessBegun(ctx context.Context, client *kube.Client) {
 	err := session.Late(ctx, func(ctx context.Context) error {
 		here, err := handover.ReadJournal(ctx, client)

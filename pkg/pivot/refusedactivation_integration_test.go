@@ -21,8 +21,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/standing/standingtest"
 )
 
-// An activation that is refused before its first journal leaves no note that the standby takes over. If either side has a journal of it, the
-// note stays.
+// An activation that is refused before its first journal leaves no note that the standby takes over. If either side has a journal of it,
+// the note stays.
 func TestRefusedActivationLeavesNoNote(t *testing.T) {
 	ctx, e, s := takenFleet(t)
 	commit := noting(t, e, s)
@@ -68,7 +68,8 @@ func TestRefusedActivationLeavesNoNote(t *testing.T) {
 				if a.journal, err = handover.ReadJournal(ctx, e.Client); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := a.takeOver(ctx, e.Client, commit, &resolve.Manifests{}, func(string) {}); err == nil || !strings.Contains(err.Error(), "already exists") {
+				_, err := a.takeOver(ctx, e.Client, commit, &resolve.Manifests{}, func(string) {})
+				if err == nil || !strings.Contains(err.Error(), "already exists") {
 					t.Fatalf("the standby takes a Cluster that it has: %v", err)
 				}
 			} else {

@@ -74,7 +74,8 @@ func TestRefusedPivotLeavesNothing(t *testing.T) {
 			}
 			target := &Target{handedTarget: way, client: there}
 			if c.at == nil {
-				if _, err := p.handOver(ctx, e.Client, target, commit, func(string) {}); err == nil || !strings.Contains(err.Error(), "already exists") {
+				_, err := p.handOver(ctx, e.Client, target, commit, func(string) {})
+				if err == nil || !strings.Contains(err.Error(), "already exists") {
 					t.Fatalf("the target takes a Cluster that it has: %v", err)
 				}
 			} else {
@@ -116,7 +117,8 @@ func TestAbortWithoutAJournalWhoseSourceIsLost(t *testing.T) {
 	back := taken // its source is the target of the journal that follows it
 	back.Source.UID = uid
 	another := handover.Journal{
-		Role: handover.RoleTarget, Phase: handover.PhaseReleased, Fleet: lostFleet, Source: handover.Party{Name: "other"}, Select: []string{"a/a"},
+		Role: handover.RoleTarget, Phase: handover.PhaseReleased, Fleet: lostFleet, Source: handover.Party{Name: "other"},
+		Select: []string{"a/a"},
 	}
 	for name, c := range map[string]struct {
 		noted   string

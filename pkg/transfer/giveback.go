@@ -14,8 +14,8 @@ import (
 const giveBackTime = 10 * time.Second
 
 // giveBack returns err, the error of a run that has stopped the source's Flux. If the hand-over has not begun, giveBack lets the source's
-// Flux apply the cluster again, because nobody else would: no journal says that there is something to undo. If it cannot tell, or if another
-// hand-over of the source is under way, the hint has the command that does it.
+// Flux apply the cluster again, because nobody else would: no journal says that there is something to undo. If it cannot tell, or if
+// another hand-over of the source is under way, the hint has the command that does it.
 func (t *transfer) giveBack(ctx context.Context, err error) error {
 	if err == nil || t.journal != nil || t.over || t.from.client == nil {
 		return err
@@ -36,8 +36,8 @@ func (t *transfer) giveBack(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	hint := "`" + diag.ShellCommand("fleetctl", "cluster", "transfer", t.name, "--to", t.to.target.Name, "--abort") + "` resumes its Flux at " +
-		t.from.target.Name
+	hint := "`" + diag.ShellCommand("fleetctl", "cluster", "transfer", t.name, "--to", t.to.target.Name, "--abort") +
+		"` resumes its Flux at " + t.from.target.Name
 	if own := diag.Hint(err); own != "" {
 		hint = own + "; " + hint
 	}
