@@ -3,11 +3,13 @@ package handover
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // Detach removes the Clusters of o.Select from o.Source. The machines and networks of these Clusters stay as they are,
@@ -95,15 +97,23 @@ func (r *run) beginDetach(ctx context.Context) error {
 
 // tryDetach finds out what the source would refuse to do or to let go, in dry runs.
 func (r *run) tryDetach(ctx context.Context, graph *capi.Graph) (notes []string, err error) {
-	t := r.source.newLoser(graph)
-	err = r.source.ready(ctx)
-	if err == nil {
-		err = t.part(ctx)
+	if err := r.source.ready(ctx); err != nil {
+		return nil, r.undetachable(err)
 	}
-	if err == nil {
+	return r.tryParting(ctx, graph)
+}
+
+// tryParting is tryDetach for a source that is ready.
+func (r *run) tryParting(ctx context.Context, graph *capi.Graph) (notes []string, err error) {
+	t := r.source.newLoser(graph)
+	if err = t.part(ctx); err == nil {
 		err = t.refusal()
 	}
-	return t.notes(), diag.Wrap("prepare to detach the clusters from "+r.source.Name, err, "")
+	return t.notes(), r.undetachable(err)
+}
+
+func (r *run) undetachable(err error) error {
+	return diag.Wrap("prepare to detach the clusters from "+r.source.Name, err, "")
 }
 
 // detach removes the marked objects, and takes the fence down.
@@ -127,8 +137,31 @@ func (r *run) detach(ctx context.Context) error {
 
 // LookDetach finds out what a Detach of o.Select would do, and changes nothing. It returns the machines of these
 // Clusters: they keep running, and the user needs this list to manage them by other means. The notes say what no dry run
-// can tell. The error names what the source would refuse.
+// can tell, and what the source or the user's rights lack for a Detach: everybody who may read the objects may look. The
+// error names what the source would refuse.
 func LookDetach(ctx context.Context, o Options) (left []Remnant, notes []string, err error) {
+	return lookDetach(ctx, o, func(r *run, graph *capi.Graph) ([]string, error) {
+		err := r.source.ready(ctx)
+		if err == nil {
+			return r.tryParting(ctx, graph)
+		}
+		if ctx.Err() != nil || kube.IsUnreachable(err) {
+			return nil, r.undetachable(err)
+		}
+		return []string{"this user cannot detach the clusters from " + r.source.Name + ", and what " + r.source.Name +
+			" would refuse was not tried: " + strings.ReplaceAll(diag.InLine(err), "\n", "; ")}, nil
+	})
+}
+
+// CheckDetach is LookDetach for a caller that goes on with Detach: what the source or the user's rights lack is an error.
+func CheckDetach(ctx context.Context, o Options) (left []Remnant, err error) {
+	left, _, err = lookDetach(ctx, o, func(r *run, graph *capi.Graph) ([]string, error) { return r.tryDetach(ctx, graph) })
+	return left, err
+}
+
+func lookDetach(
+	ctx context.Context, o Options, try func(*run, *capi.Graph) ([]string, error),
+) (left []Remnant, notes []string, err error) {
 	r, err := openSource(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -137,7 +170,7 @@ func LookDetach(ctx context.Context, o Options) (left []Remnant, notes []string,
 	if err != nil {
 		return nil, nil, err
 	}
-	notes, err = r.tryDetach(ctx, graph)
+	notes, err = try(r, graph)
 	return remnants(graph), notes, err
 }
 

@@ -48,6 +48,9 @@ type DetachResult struct {
 	Next       []string         `json:"next"`
 }
 
+// lookTime bounds a look at the management cluster after the command's own time is over.
+const lookTime = 10 * time.Second
+
 type detach struct {
 	management.Deps
 	opts    DetachOptions
@@ -55,6 +58,7 @@ type detach struct {
 	manager *capi.Manager
 	key     kube.Key
 	begun   *handover.Journal // of an earlier run that was interrupted; nil if this is the first run
+	before  *handover.Journal // the journal before this run; nil for none
 	release kube.Key          // the HelmRelease that makes the cluster; empty if it is deleted
 	result  *DetachResult
 }
@@ -140,6 +144,7 @@ func (d *detach) find(ctx context.Context) (err error) {
 	if d.client, d.manager, journal, err = reach(ctx, d.opts.Target); err != nil {
 		return err
 	}
+	d.before = journal
 	if journal != nil && journal.Detach && slices.ContainsFunc(journal.Select,
 		func(full string) bool { return management.SameCluster(d.opts.Cluster, full) }) {
 		namespace, name, _ := strings.Cut(journal.Select[0], "/")
@@ -173,16 +178,25 @@ func (d *detach) find(ctx context.Context) (err error) {
 			"and run the same command again",
 			"cluster %s is applied by Kustomization %s itself, which would make it again", cluster.FullName(), by)
 	}
-	var notes []string
-	if d.result.Left, notes, err = handover.LookDetach(ctx, d.options(nil)); err != nil {
+	return d.look(ctx)
+}
+
+// look finds out which machines would stay, and what the management cluster would refuse. An abort takes nothing away, so it is not
+// refused for that.
+func (d *detach) look(ctx context.Context) (err error) {
+	if d.opts.Abort {
+		return nil
+	}
+	if !d.opts.DryRun {
+		d.result.Left, err = handover.CheckDetach(ctx, d.options(nil)) // the detachment itself has its warnings
 		return err
 	}
-	if d.opts.DryRun { // without it, the detachment itself warns
-		for _, note := range notes {
-			d.Report.Warn(note)
-		}
+	var notes []string
+	d.result.Left, notes, err = handover.LookDetach(ctx, d.options(nil))
+	for _, note := range notes {
+		d.Report.Warn(note)
 	}
-	return nil
+	return err
 }
 
 func (d *detach) options(progress func(handover.Progress)) handover.Options {
@@ -221,5 +235,24 @@ func (d *detach) takeAway(ctx context.Context, detail func(string)) (err error) 
 		o.Fleet = r.FleetID // for the workload cluster's record that it was detached
 	}
 	d.result.Report, err = handover.Detach(ctx, o)
-	return err
+	return d.sayWayBack(ctx, err)
+}
+
+// sayWayBack returns err, the error of handover.Detach. If no detachment has begun, no journal says that there is something to undo, but
+// letGo has suspended Flux: the hint then has the command that resumes it.
+func (d *detach) sayWayBack(ctx context.Context, err error) error {
+	if err == nil || d.begun != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	journal, failed := handover.ReadJournal(ctx, d.client)
+	if failed == nil && journal != nil && journal.Detach && slices.Contains(journal.Select, d.key.String()) && journal.Begun(d.before) {
+		return err
+	}
+	hint := "`" + diag.ShellCommand("fleetctl", "cluster", "detach", d.key.String(), "--abort") + "` resumes its Flux"
+	if own := diag.Hint(err); own != "" {
+		hint = own + "; " + hint
+	}
+	return diag.Wrap("", err, hint)
 }

@@ -320,6 +320,9 @@ func (a *activation) takeOver(
 	}
 	warn(a.session, report)
 	a.init.Did()
+	if err != nil {
+		a.forgetUnlessBegun(ctx, client)
+	}
 	return report, err
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/session"
 )
 
 // undo undoes an activation that has not taken over, and leaves a standby.
@@ -63,7 +65,7 @@ func (a *activation) undoAtSource(ctx context.Context) (err error) {
 				a.session.Mgmt.Name, a.session.StandbyOf, err))
 		return nil
 	}
-	if !journal.Active() || !journal.Activates || journal.Role != handover.RoleSource || journal.Target.UID != a.session.Waiting {
+	if !a.handsOverHere(journal) {
 		return nil
 	}
 	step := a.session.Deps.Report.Start("undo the hand-over at " + a.session.StandbyOf)
@@ -88,4 +90,32 @@ func (a *activation) undoHandOver(ctx context.Context, detail func(string)) (rep
 			a.session.StandbyOf+"`; if it is gone for good: --abort --source-is-gone")
 	}
 	return handover.AbortWithoutSource(ctx, a.session.Side(a.client), nil, handover.Telling(detail))
+}
+
+// forgetUnlessBegun removes the standby's notes after an activation that has failed, if it has not begun: the standby is at rest, and the
+// other management cluster is not handing over to it. Otherwise the notes would keep everybody from taking over with the snapshots. The
+// same command on another machine may be about to begin: it writes the note once more before it takes over.
+func (a *activation) forgetUnlessBegun(ctx context.Context, client *kube.Client) {
+	err := session.Late(ctx, func(ctx context.Context) error {
+		here, err := handover.ReadJournal(ctx, client)
+		if err != nil || !here.IsStandby() {
+			return err
+		}
+		if a.source != nil {
+			there, err := handover.ReadJournal(ctx, a.source)
+			if err != nil || a.handsOverHere(there) {
+				return err
+			}
+		}
+		return forgetNotes(ctx, a.session)
+	})
+	if err != nil {
+		a.session.Deps.Report.Warn(fmt.Sprintf("%s has not taken over, but a note beside the snapshots may still say that it does: "+
+			"`fleetctl standby activate %s --abort` removes it %s", a.session.Mgmt.Name, a.session.Mgmt.Name, diag.Because(err)))
+	}
+}
+
+// handsOverHere tells whether the journal of the other management cluster is of a hand-over to this standby that is under way.
+func (a *activation) handsOverHere(j *handover.Journal) bool {
+	return j.Active() && j.Activates && j.Role == handover.RoleSource && j.Target.UID == a.session.Waiting
 }

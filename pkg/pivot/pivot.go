@@ -243,7 +243,7 @@ func (p *Move) tryFetch(ctx context.Context, target *Target, commit *following.P
 	return commit.TryFetch(ctx, target.client)
 }
 
-// handOver begins the hand-over, or continues it.
+// handOver begins the hand-over, or continues it. A hand-over that is refused before its first journal leaves nothing.
 func (p *Move) handOver(
 	ctx context.Context,
 	source *kube.Client,
@@ -258,6 +258,9 @@ func (p *Move) handOver(
 	}
 	report, err := handover.Run(ctx, p.handOptions(source, target, commit, detail))
 	warn(p.session, report)
+	if err != nil && p.Under == nil {
+		p.takeBackUnlessBegun(ctx, source, target, commit)
+	}
 	return report, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/secret"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
@@ -38,7 +39,7 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 		return nil, err
 	}
 	if !journal.Active() {
-		return &MoveResult{FormatVersion: "1", Outcome: "nothing-to-do", Next: []string{}}, removeKept(p.session.Cluster)
+		return p.forgetUnbegun(ctx, way, client, journal)
 	}
 	step := p.session.Deps.Report.Start("undo the hand-over at " + way.Name)
 	settled := func(ctx context.Context) error { return forgetHandOver(ctx, p.session, journal.Target.Name) }
@@ -51,10 +52,12 @@ func (p *Move) abortAtTarget(ctx context.Context) (*MoveResult, error) {
 	step.Done()
 	tellGiven(ctx, client, way.Name, p.session.Deps.Report.Warn)
 	return &MoveResult{
-		FormatVersion: "1", Outcome: "undone", Report: report,
-		Next: []string{"fleetctl restore --source-is-gone    # makes a management cluster from the last snapshot of " + p.session.Mgmt.Name +
-			" holds"},
+		FormatVersion: "1", Outcome: "undone", Report: report, Next: p.restoreNext(),
 	}, removeKept(p.session.Cluster)
+}
+
+func (p *Move) restoreNext() []string {
+	return []string{"fleetctl restore --source-is-gone    # makes a management cluster from the last snapshot of " + p.session.Mgmt.Name}
 }
 
 // wayToTarget returns the target with the kubeconfig that the user gave, or that this machine has kept.
@@ -93,14 +96,15 @@ func (p *Move) refuseLivingSource(ctx context.Context) error {
 	return nil
 }
 
-// refuseOtherHandOver returns an error unless the target's journal has an uncommitted hand-over from this source.
+// refuseOtherHandOver returns an error if the target's journal has a hand-over from this source that is committed, or if the target is in
+// the middle of anything else.
 func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 	switch {
 	case j == nil:
 		return nil
-	case j.Fleet != p.session.Identity() || j.Source.Name != p.session.Mgmt.Name:
+	case j.Active() && (j.Fleet != p.session.Identity() || j.Source.Name != p.session.Mgmt.Name):
 		return otherFleets(target, j, p.session.Mgmt.Name)
-	case j.Role == handover.RoleTarget && j.Phase.Committed() && j.Whole() && j.Snapshot == "" && !j.Around:
+	case p.isTargetOf(j) && j.Phase.Committed():
 		return diag.Errorf("run `fleetctl pivot`, which finishes the hand-over", "%s has taken over from %s: this cannot be undone",
 			target, p.session.Mgmt.Name)
 	case j.Active() && (j.Role != handover.RoleTarget || !j.Whole() || j.Snapshot != "" || j.Around || j.Activates):
@@ -111,21 +115,32 @@ func (p *Move) refuseOtherHandOver(target string, j *handover.Journal) error {
 
 // forgetHandOver removes the note that the target takes over from the place of the snapshots.
 func forgetHandOver(ctx context.Context, s *session.Session, target string) error {
-	if s.SnapshotsTo() == "" {
-		return nil
-	}
-	place, err := s.Place()
-	if err != nil {
-		return err
-	}
-	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
-	if err == nil {
+	return forgetNotesTo(ctx, s, target, func(name string) bool { return name == target })
+}
+
+// forgetNotesTo is forgetHandOver for all notes that name a target which is has. An error names target.
+func forgetNotesTo(ctx context.Context, s *session.Session, target string, is func(name string) bool) error {
+	place, keys, err := openHistory(s)
+	if err == nil && place != nil {
 		err = removeNotesIn(ctx, place, keys, s.Identity(), func(note *snapshot.Snapshot) bool {
-			return note.HandedOverUID == "" && note.HandedOver == target
+			return note.HandedOverUID == "" && is(note.HandedOver)
 		}, s.Deps.Report.Warn)
 	}
 	return diag.Wrap("remove the note that "+target+" takes over from the place of the snapshots", err,
 		"run the same command again: with the note, no snapshot there can be restored")
+}
+
+// openHistory returns the place of the snapshots, and the keys of this machine. The place is nil if the fleet repo names none.
+func openHistory(s *session.Session) (snapshot.Place, secret.Keys, error) {
+	if s.SnapshotsTo() == "" {
+		return nil, nil, nil
+	}
+	place, err := s.Place()
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := fleetsecrets.LocalKeys(s.Deps, s.StateFleet(), s.Opts.Dir, s.Opts.AgeKeyFile)
+	return place, keys, err
 }
 
 // reachNamed connects to a management cluster by name. It returns an error if this machine has no access to it, or if it does not answer.
@@ -197,10 +212,7 @@ func (p *Move) forgetBegun(ctx context.Context, o MoveOptions) (*MoveResult, err
 	if client != nil {
 		tellGiven(ctx, client, kept.Name, p.session.Deps.Report.Warn)
 	}
-	result.Outcome, result.Report = "undone", &handover.Report{
-		Source: p.session.Mgmt.Name, Target: kept.Name, Phase: handover.PhaseAborting,
-		Moved: map[string]int{}, Clusters: []string{}, Available: []string{}, Warnings: []string{},
-	}
+	result.Outcome, result.Report = "undone", p.unbegun(kept.Name)
 	return result, nil
 }
 

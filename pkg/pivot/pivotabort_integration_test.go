@@ -122,6 +122,9 @@ func (l *lostSource) history(t *testing.T, to string) {
 	for n, s := range []*snapshot.Snapshot{{}, {HandedOver: to}} {
 		s.Taken = at.Add(time.Duration(n) * time.Minute)
 		s.ID, s.Fleet, s.ManagementCluster = snapshot.NewID(s.Taken), lostFleet, "mgmt"
+		if s.HandedOver == "" {
+			s.Clusters = []string{"shop/shop"}
+		}
 		if err := snapshot.Put(t.Context(), l.folder, s, l.keys); err != nil {
 			t.Fatal(err)
 		}

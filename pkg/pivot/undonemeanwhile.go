@@ -3,12 +3,14 @@ package pivot
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/following"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
+	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/snapshot"
 )
 
@@ -49,6 +51,27 @@ func (p *Move) undoneMeanwhile(ctx context.Context, source *kube.Client, target 
 	return diag.Errorf("run the same command again to hand the work over after all",
 		"the hand-over from %s to %s was undone meanwhile by `fleetctl pivot --abort`: nothing was handed over",
 		p.session.Mgmt.Name, target.Name)
+}
+
+// takeBackUnlessBegun is takeBack after a hand-over that has failed, if neither side has a journal of it. Otherwise the note would keep
+// everybody from restoring a snapshot, if the source is lost. A side that does not answer may have a journal. The same command on another
+// machine may be about to write its first one: it keeps both once more before its commit.
+func (p *Move) takeBackUnlessBegun(ctx context.Context, source *kube.Client, target *Target, commit *following.Pushed) {
+	err := session.Late(ctx, func(ctx context.Context) error {
+		here, err := handover.ReadJournal(ctx, source)
+		if err != nil || here.Active() || here != nil && here.Role == handover.RoleSource && here.Whole() {
+			return err
+		}
+		there, err := handover.ReadJournal(ctx, target.client)
+		if err != nil || p.isTargetOf(there) {
+			return err
+		}
+		return p.takeBack(ctx, source, target.handedTarget, commit)
+	})
+	if err != nil {
+		p.session.Deps.Report.Warn(fmt.Sprintf("nothing was handed over, but a note beside the snapshots may still say that %s takes over: "+
+			"`fleetctl pivot --abort` removes it %s", target.Name, diag.Because(err)))
+	}
 }
 
 // takeBack removes the note that the target takes over from the place of the snapshots, and the kept target.

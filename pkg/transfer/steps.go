@@ -126,7 +126,7 @@ func (t *transfer) run(ctx context.Context) error {
 		},
 		{Name: stepRepo, Needs: []string{stepHandOver}, Run: t.changeRepo},
 	}
-	if err := steps.Run(ctx, t.Report, all); err != nil {
+	if err := t.giveBack(ctx, steps.Run(ctx, t.Report, all)); err != nil {
 		return err
 	}
 	t.result.Outcome = "handed-over"
@@ -186,7 +186,12 @@ func (t *transfer) handOver(ctx context.Context, detail func(string)) error {
 		return steps.NothingToDo(t.to.target.Name + " has it")
 	}
 	o := t.handOptions(detail)
-	o.Check = func(ctx context.Context, at *kube.Client) error { return t.rehearse(ctx, at, nil) }
+	o.Check = func(ctx context.Context, at *kube.Client) error {
+		if err := t.quietAgain(ctx); err != nil {
+			return err
+		}
+		return t.rehearse(ctx, at, nil)
+	}
 	report, err := handover.Run(ctx, o)
 	t.result.Report = report
 	if report != nil {

@@ -90,9 +90,11 @@ type transfer struct {
 	fluxOnly bool // an earlier run has only stopped the source's Flux from applying the cluster
 	from, to *side
 	journal  *handover.Journal // of the transfer of this cluster that is under way; nil for none
-	release  kube.Key
-	gone     *handover.Journal // of an earlier transfer of the cluster from the source to a third management cluster
-	warned   map[string]bool   // the warnings that are printed already
+	// here and there are the journals of the source and of the target before this run; nil for none.
+	here, there *handover.Journal
+	release     kube.Key
+	gone        *handover.Journal // of an earlier transfer of the cluster from the source to a third management cluster
+	warned      map[string]bool   // the warnings that are printed already
 	// suspendedThere are the objects that the target's Flux would apply suspended, by their kind without its version; nil if it was not
 	// rehearsed.
 	suspendedThere map[kube.Ref]bool
@@ -204,6 +206,7 @@ func (t *transfer) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.here, t.there = here, there
 	for _, j := range []*handover.Journal{here, there} {
 		switch {
 		case j == nil || !j.IsTransferOf(t.name):
