@@ -124,13 +124,10 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 			errs = append(errs, fmt.Errorf("%s exists at the target with other content: make both equal, or rename one of them", ref))
 		}
 	}
-	ready := true
-	for _, s := range r.sides() {
-		err := s.ready(ctx)
-		errs, ready = append(errs, err), ready && err == nil
-	}
+	unready := r.unready(ctx)
+	errs = append(errs, unready)
 	var refused []error
-	if ready {
+	if unready == nil {
 		if refused, err = r.try(ctx, p); err != nil {
 			return p, err
 		}
@@ -143,6 +140,12 @@ func (r *run) plan(ctx context.Context) (*Plan, error) {
 		return p, diag.Wrap("prepare the hand-over", err, hint)
 	}
 	return p, nil
+}
+
+// unready returns what the sides lack for a hand-over.
+func (r *run) unready(ctx context.Context) error {
+	sides := r.sides()
+	return kube.Each(len(sides), sides, func(s *side) error { return s.ready(ctx) })
 }
 
 // try finds out in dry runs what the target would refuse to create, and what the source would refuse to let go.

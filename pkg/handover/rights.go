@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,16 +63,17 @@ func (s *side) ready(ctx context.Context) error {
 	if _, err := s.Client.As(userPrefix+"probe", administrators); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
+	reviews, err := s.reviewed(ctx, needed())
+	if err != nil {
+		return fmt.Errorf("ask %s what its user may do: %w", s.Name, err)
+	}
 	var resources []string
 	lacks := map[string][]string{} // verbs by resource
-	for _, right := range needed() {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
-		if err := kube.Retry(ctx, func(ctx context.Context) error { return s.Client.Create(ctx, review) }); err != nil {
-			return fmt.Errorf("ask %s what its user may do: %w", s.Name, err)
-		}
+	for _, review := range reviews {
 		if review.Status.Allowed {
 			continue
 		}
+		right := review.Spec.ResourceAttributes
 		if lacks[right.Resource] == nil {
 			resources = append(resources, right.Resource)
 		}
@@ -86,3 +88,26 @@ func (s *side) ready(ctx context.Context) error {
 	}
 	return errors.Join(errs...)
 }
+
+// reviewed asks the API server for each right whether the user of the kubeconfig has it.
+func (s *side) reviewed(
+	ctx context.Context, rights []authorizationv1.ResourceAttributes,
+) ([]*authorizationv1.SelfSubjectAccessReview, error) {
+	reviews := make([]*authorizationv1.SelfSubjectAccessReview, 0, len(rights))
+	for i := range rights {
+		reviews = append(reviews, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &rights[i]},
+		})
+	}
+	asked, askCtx := errgroup.WithContext(ctx)
+	asked.SetLimit(rightsAtOnce)
+	for _, review := range reviews {
+		asked.Go(func() error {
+			return kube.Retry(askCtx, func(ctx context.Context) error { return s.Client.Create(ctx, review) })
+		})
+	}
+	return reviews, asked.Wait()
+}
+
+// rightsAtOnce bounds the questions about rights that are asked at once.
+const rightsAtOnce = 8
