@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -37,15 +37,8 @@ func (r *run) release(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.target.journal.Phase != PhaseReleased {
-		if err := r.releaseTarget(ctx, copies); err != nil {
-			return err
-		}
-	}
-	if r.source != nil {
-		if err := r.releaseSource(ctx, copies); err != nil {
-			return err
-		}
+	if err := r.releaseSides(ctx, copies); err != nil {
+		return err
 	}
 	if err := r.asAvailable(ctx); err != nil {
 		return err
@@ -54,6 +47,22 @@ func (r *run) release(ctx context.Context) error {
 		r.recordOwners(ctx)
 	}
 	return r.noteReleased(ctx)
+}
+
+// releaseSides releases both sides at once: the target has all objects, so the source can lose them while the target's API
+// server notices that its fence is gone, and its controllers start. What fails at one side does not stop the other.
+func (r *run) releaseSides(ctx context.Context, copies []*unstructured.Unstructured) error {
+	copied := originals(copies) // before the release of the target changes copies
+	var both errgroup.Group
+	var atTarget, atSource error
+	if r.target.journal.Phase != PhaseReleased {
+		both.Go(func() error { atTarget = r.releaseTarget(ctx, copies); return nil })
+	}
+	if r.source != nil {
+		both.Go(func() error { atSource = r.releaseSource(ctx, copied); return nil })
+	}
+	_ = both.Wait() // the errors are in atTarget and atSource
+	return errors.Join(atTarget, atSource)
 }
 
 // noteCommitted writes the new owner into the source's journal.
@@ -153,66 +162,6 @@ func (r *run) deleteDeleting(ctx context.Context, copies []*unstructured.Unstruc
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// releaseSource removes the objects that were handed over from the source, and takes the fence down.
-func (r *run) releaseSource(ctx context.Context, copies []*unstructured.Unstructured) error {
-	fenced, err := r.source.isFenced(ctx)
-	if err != nil {
-		return err
-	}
-	if fenced { // without the fence, an earlier run has removed everything, and later objects of the source must stay
-		objects, err := r.leftAtSource(ctx, copies)
-		if err != nil {
-			return err
-		}
-		if err := r.source.manager.Remove(ctx, objects, r.count(PhaseReleased, "removing what was handed over from "+r.source.Name)); err != nil {
-			return err
-		}
-		if err := r.nothingLeft(ctx, objects); err != nil {
-			return err
-		}
-	}
-	return r.unfence(ctx, r.source)
-}
-
-// nothingLeft returns an error if objects removed from the source still exist. The fence must not come down before.
-func (r *run) nothingLeft(ctx context.Context, removed []*unstructured.Unstructured) error {
-	left, err := r.source.manager.Remaining(ctx, removed)
-	if err != nil || len(left) == 0 {
-		return err
-	}
-	return diag.Errorf("run the same command again", "%d of the objects handed over are still at %s: %s is one of them", len(left),
-		r.source.Name, kube.RefOf(left[0]))
-}
-
-// leftAtSource returns the objects at the source that were handed over: the objects with a copy at the target, and the
-// objects that are linked to a Cluster at the source. It needs both: an interrupted removal leaves objects without
-// links, and the target's controllers may have replaced copies since.
-func (r *run) leftAtSource(ctx context.Context, copies []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	uids := map[types.UID]bool{}
-	for _, c := range copies {
-		a := c.GetAnnotations()
-		if _, stays := a[capi.StaysMark]; !stays {
-			uids[types.UID(a[capi.SourceMark])] = true
-		}
-	}
-	graph := r.behind
-	if graph == nil {
-		var err error
-		if graph, err = r.source.manager.Graph(ctx, r.graphOptions()); err != nil {
-			return nil, err
-		}
-	}
-	for _, item := range graph.Items {
-		if !item.Shared {
-			uids[item.GetUID()] = true
-		}
-	}
-	for _, obj := range graph.Leave {
-		uids[obj.GetUID()] = true
-	}
-	return graph.Among(uids), nil
 }
 
 // asAvailable checks that every Cluster that was handed over exists at the target.
