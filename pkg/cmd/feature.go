@@ -250,8 +250,8 @@ func featureSwitchTargets(f *factory, c *cobra.Command) (options func() fleetrep
 	return options
 }
 
-// featureTargets adds the flags for the targets of a feature. onManagement is the usage of the flag for management clusters. options returns
-// the targets.
+// featureTargets adds the flags for the targets of a feature. onManagement is the usage of the flag for management clusters. options
+// returns the targets.
 func featureTargets(f *factory, c *cobra.Command, onManagement string) (options func() fleetrepo.FeatureOptions) {
 	given := &fleetrepo.FeatureOptions{}
 	management := ""

@@ -66,8 +66,8 @@ func (r *Repo) getsValues(t scaffold.FeatureTarget) error {
 	return diag.Errorf(hint, "cluster %s runs no Flux", t.Cluster)
 }
 
-// valuesRoot is the folder that Flux applies for a file with values. A Flux Kustomization applies the folder namespaced of an environment or
-// a cluster. That of a management cluster is a part of what its Flux applies.
+// valuesRoot is the folder that Flux applies for a file with values. A Flux Kustomization applies the folder namespaced of an environment
+// or a cluster. That of a management cluster is a part of what its Flux applies.
 func valuesRoot(t scaffold.FeatureTarget, file string) string {
 	if t.Management {
 		return t.Applied()

@@ -33,9 +33,10 @@ func TestChartDigestOfASilentServer(t *testing.T) {
 		t.Errorf("an edit waits for %s", charts.patience)
 	}
 	charts.patience = 200 * time.Millisecond
+	wanted := v1alpha1.LockedFeature{Name: "web", Chart: server.URL + "/web", Version: "1.2.0"}
 	begun := time.Now()
 	for range 3 {
-		if digest, err := charts.Digest(t.Context(), v1alpha1.LockedFeature{Name: "web", Chart: server.URL + "/web", Version: "1.2.0"}); err == nil {
+		if digest, err := charts.Digest(t.Context(), wanted); err == nil {
 			t.Errorf("it found %s", digest)
 		}
 	}

@@ -160,7 +160,8 @@ func (c *wholeChart) summary(name string) string {
 	if c.isGone {
 		return fmt.Sprintf("--- a/%s\n+++ %s\n%s%s less: the chart of flavour %s\n", dir, os.DevNull, beginsSummary, size, name)
 	}
-	return fmt.Sprintf("--- %s\n+++ b/%s\n%s%s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary, size, name)
+	return fmt.Sprintf("--- %s\n+++ b/%s\n%s%s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary, size,
+		name)
 }
 
 // wholeCharts are the charts of fleetctl whose Chart.yaml is among the new or the removed files. A team reads its own charts in full.
