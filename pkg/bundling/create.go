@@ -49,10 +49,13 @@ type CreateOptions struct {
 
 // Result says what is in the bundle.
 type Result struct {
-	FormatVersion string         `json:"formatVersion"`
-	Path          string         `json:"path"`
-	Entries       []bundle.Entry `json:"entries"`
+	FormatVersion string  `json:"formatVersion"`
+	Path          string  `json:"path"`
+	Entries       []Entry `json:"entries"`
 }
+
+// Entry is an image or a file of a bundle.
+type Entry = bundle.Entry
 
 // archiveSuffix marks a bundle in one file.
 const archiveSuffix = ".tar.zst"

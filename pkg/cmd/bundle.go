@@ -106,12 +106,13 @@ func runBundleCreate(ctx context.Context, f *factory, o *bundleCreateOptions) er
 }
 
 func newBundleListCmd(f *factory) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list PATH",
-		Short: "List the content of a bundle",
-		Args:  cobra.ExactArgs(1),
-		RunE:  running(f, &named{}, runBundleList),
-	}
+	return listFormats(&cobra.Command{
+		Use:     "list PATH",
+		Short:   "List the content of a bundle",
+		Example: "  fleetctl bundle list fleet-bundle.tar.zst -o wide",
+		Args:    cobra.ExactArgs(1),
+		RunE:    running(f, &named{}, runBundleList),
+	})
 }
 
 func runBundleList(ctx context.Context, f *factory, bundle *named) error {

@@ -1,10 +1,14 @@
 package cmd
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
@@ -19,7 +23,7 @@ namespace, another the objects that only the platform may own. Environments or s
 		newFeatureRemoveCmd(f))
 	addPausing(f, c, "Stop changes of a feature in Git from reaching clusters", "Let changes of a paused feature in Git reach clusters again",
 		func(c *cobra.Command) pausing {
-			return featurePausing(featureTargets(f, c))
+			return featurePausing(featureSwitchTargets(f, c))
 		})
 	return c
 }
@@ -42,6 +46,8 @@ type featureAddOptions struct {
 	named
 	chart  scaffold.FeatureChart
 	values setFlags
+	bundle string
+	digest fleetrepo.ChartDigest
 	// given tells whether a flag was given.
 	given func(flag string) bool
 }
@@ -52,7 +58,7 @@ func (o *featureAddOptions) complete(f *factory, args ...string) (err error) {
 		o.chart.Values, err = o.values.values(f)
 		return err
 	}
-	for _, flag := range []string{"version", "values", "set"} {
+	for _, flag := range []string{"version", "values", "set", "bundle"} {
 		if o.given(flag) {
 			return diag.Usage("give --chart as well", "--%s is about a chart", flag)
 		}
@@ -64,7 +70,21 @@ func (o *featureAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	if o.chart.URL == "" {
 		return r.AddFeature(o.name)
 	}
-	return r.AddFeatureChart(o.name, o.chart)
+	return r.AddFeatureChart(o.name, o.chart, o.digest)
+}
+
+func runFeatureAdd(ctx context.Context, f *factory, o *featureAddOptions) error {
+	cacheDir, err := f.cacheDir()
+	if err != nil {
+		return err
+	}
+	charts, err := resolve.OpenCharts(ctx, f.report(), o.bundle, cacheDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = charts.Close() }() // temporary files
+	o.digest = func(chart v1alpha1.LockedFeature) (string, error) { return charts.Digest(ctx, chart) }
+	return runEdit(ctx, f, o)
 }
 
 func newFeatureAddCmd(f *factory) *cobra.Command {
@@ -76,15 +96,19 @@ func newFeatureAddCmd(f *factory) *cobra.Command {
 
 With --chart, the feature is a Helm chart: its source, its HelmRelease, and a ConfigMap with the values for all clusters. ` +
 			"`fleetctl feature values`" + `
-sets other values for environments and clusters. The same command with another --version upgrades the feature.` + editing,
+sets other values for environments and clusters. The same command with another --version upgrades the feature.
+
+If the repo has a fleet.lock, the command also writes the digest of the chart to it. The chart comes from --bundle, or else over the
+network. If it cannot be read within a few seconds, the digest is left to ` + "`fleetctl lock`." + editing,
 		Example: `  fleetctl feature add ingress
   fleetctl feature add cert-manager --chart https://charts.jetstack.io/cert-manager --version v1.19.1 --set crds.enabled=true
   fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,
-		RunE: running(f, o, runEdit),
+		RunE: running(f, o, runFeatureAdd),
 	}
 	o.given = c.Flags().Changed
 	c.Flags().StringVar(&o.chart.URL, "chart", "", "Helm chart of the feature: oci://registry/path/chart or https://repository/chart")
 	c.Flags().StringVar(&o.chart.Version, "version", "", "version of the chart")
+	c.Flags().StringVar(&o.bundle, "bundle", "", "offline bundle that has the chart (folder or .tar.zst)")
 	o.values.add(c)
 	o.add(c)
 	takes(f, c, argument{what: "feature"})
@@ -125,7 +149,7 @@ func (o *setFlags) values(f *factory) (map[string]any, error) {
 type featureValuesOptions struct {
 	changeFlags
 	named
-	targets     fleetrepo.FeatureOptions
+	targets     func() fleetrepo.FeatureOptions
 	set         []string
 	assignments []fleetrepo.Assignment
 }
@@ -140,34 +164,27 @@ func (o *featureValuesOptions) complete(_ *factory, args ...string) (err error) 
 }
 
 func (o *featureValuesOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return r.SetFeatureValues(o.name, o.targets, o.assignments)
+	return r.SetFeatureValues(o.name, o.targets(), o.assignments)
 }
 
 func newFeatureValuesCmd(f *factory) *cobra.Command {
 	o := &featureValuesOptions{}
 	c := &cobra.Command{
 		Use:   "values NAME",
-		Short: "Set values of a feature's chart for environments or clusters",
-		Long: `Set values of a feature's chart: for every cluster of the named environments (all if none is named), or for single clusters.
-They go into a ConfigMap in the folder common/namespaced of the environment, or namespaced of the cluster, and override the feature's own
-values.` + editing,
+		Short: "Set values of a feature's chart for environments, clusters or management clusters",
+		Long: `Set values of a feature's chart: for every cluster of the named environments (all if none is named), for single clusters, or
+for management clusters. They go into a ConfigMap in the folder common/namespaced of the environment, namespaced of the cluster, or
+namespaced of the management cluster's own folder, and override the feature's own values.` + editing,
 		Example: `  fleetctl feature values ingress --environment staging --set controller.replicaCount=2 --push
-  fleetctl feature values ingress --cluster shop --set controller.kind=DaemonSet`,
+  fleetctl feature values ingress --cluster shop --set controller.kind=DaemonSet
+  fleetctl feature values backup --on-management --set schedule=hourly`,
 		RunE: running(f, o, runEdit),
 	}
 	c.Flags().StringArrayVar(&o.set, "set", nil, "value of the chart, path=value; several times")
-	addFeatureTargets(f, c, &o.targets)
+	o.targets = featureTargets(f, c, "set them for management clusters themselves: all, or one with --on-management=NAME")
 	o.add(c)
 	takes(f, c, ofFeature)
 	return c
-}
-
-// addFeatureTargets adds the flags for the environments or clusters of a feature.
-func addFeatureTargets(f *factory, c *cobra.Command, options *fleetrepo.FeatureOptions) {
-	c.Flags().StringSliceVar(&options.Environments, "environment", nil, "environment whose clusters to change (default: all)")
-	c.Flags().StringSliceVar(&options.Clusters, "cluster", nil, "workload cluster to change, instead of an environment")
-	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
-	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
 }
 
 func newFeatureEnableCmd(f *factory) *cobra.Command {
@@ -207,7 +224,7 @@ func newFeatureSwitchCmd(
 	c *cobra.Command,
 	change func(*fleetrepo.Repo, string, fleetrepo.FeatureOptions) (*fleetrepo.Edit, error),
 ) *cobra.Command {
-	o := &featureSwitchOptions{change: change, targets: featureTargets(f, c)}
+	o := &featureSwitchOptions{change: change, targets: featureSwitchTargets(f, c)}
 	c.RunE = running(f, o, runEdit)
 	o.add(c)
 	takes(f, c, ofFeature)
@@ -226,14 +243,24 @@ func (o *featureSwitchOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) 
 	return o.change(r, o.name, o.targets())
 }
 
-// featureTargets adds the flags for the targets of a feature. options returns the targets.
-func featureTargets(f *factory, c *cobra.Command) (options func() fleetrepo.FeatureOptions) {
+// featureSwitchTargets adds the flags of featureTargets to a command that enables, disables or pauses a feature.
+func featureSwitchTargets(f *factory, c *cobra.Command) (options func() fleetrepo.FeatureOptions) {
+	options = featureTargets(f, c, "apply it to management clusters themselves: all, or one with --on-management=NAME")
+	addRenamed(c.Flags(), "on-cluster", "cluster")
+	return options
+}
+
+// featureTargets adds the flags for the targets of a feature. onManagement is the usage of the flag for management clusters. options
+// returns the targets.
+func featureTargets(f *factory, c *cobra.Command, onManagement string) (options func() fleetrepo.FeatureOptions) {
 	given := &fleetrepo.FeatureOptions{}
 	management := ""
-	addFeatureTargets(f, c, given)
-	addRenamed(c.Flags(), "on-cluster", "cluster")
-	c.Flags().StringVar(&management, "on-management", "", "apply it to management clusters themselves: all, or one with --on-management=NAME")
+	c.Flags().StringSliceVar(&given.Environments, "environment", nil, "environment whose clusters to change (default: all)")
+	c.Flags().StringSliceVar(&given.Clusters, "cluster", nil, "workload cluster to change, instead of an environment")
+	c.Flags().StringVar(&management, "on-management", "", onManagement)
 	c.Flags().Lookup("on-management").NoOptDefVal = everyManagement
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
+	completeFlag(c, "cluster", f.completeFrom(-1, clusterNames))
 	completeFlag(c, "on-management", f.completeFrom(-1, ofManagement.choices))
 	return func() fleetrepo.FeatureOptions {
 		out := *given

@@ -108,7 +108,7 @@ func newManagementRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short: "Remove a management cluster without workload clusters from fleet.yaml",
 		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to
-another management cluster. This does not delete the management cluster: first run` + "`fleetctl teardown`" + `.` + editing,
+another management cluster. This does not delete the management cluster: first run ` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",
 	}, ofManagement, f.removeManagementCluster)
 }

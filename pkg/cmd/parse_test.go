@@ -200,6 +200,10 @@ func TestParse(t *testing.T) {
 			"feature enable x --on-management",
 			of(func(o *featureSwitchOptions) any { return list(o.targets().Management, o.targets().ManagementCluster) }), list(true, ""),
 		},
+		"values for one management cluster": {
+			"feature values x --on-management=aws --set a=b",
+			of(func(o *featureValuesOptions) any { return list(o.targets().Management, o.targets().ManagementCluster) }), list(true, "aws"),
+		},
 		"feature for one management cluster": {
 			"feature enable x --on-management=aws",
 			of(func(o *featureSwitchOptions) any { return list(o.targets().Management, o.targets().ManagementCluster) }), list(true, "aws"),
@@ -376,6 +380,7 @@ func TestParseRefuses(t *testing.T) {
 		"environment pause dev --now --push":                     "use either --now",
 		"feature add x --set a=b":                                "--set is about a chart",
 		"feature add x --version 1":                              "--version is about a chart",
+		"feature add x --bundle b":                               "--bundle is about a chart",
 		"feature values x":                                       "nothing to set",
 		"host issuer export":                                     "the folder to write to is missing",
 		"host logs etcd --lines 0":                               "not a number of lines",

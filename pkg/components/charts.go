@@ -78,13 +78,14 @@ func (r *Reader) chartDigest(ctx context.Context, c v1alpha1.LockedFeature) (str
 		if err != nil {
 			return "", err
 		}
+		r.charts.Keep(archive.Archive) // so that `fleetctl validate` renders it
 		return Digest(archive.Archive), nil
 	}
 	fetched, err := bundle.FetchChart(ctx, nil, ref)
 	if err != nil {
 		return "", err
 	}
-	r.charts.Keep(fetched.Archive) // so that `fleetctl validate` renders it
+	r.charts.Keep(fetched.Archive)
 	return Digest(fetched.Archive), nil
 }
 

@@ -37,7 +37,7 @@ type Reader struct {
 	remove func() error
 	// bundle is the source of the components; nil without a bundle.
 	bundle *bundle.Bundle
-	// charts keeps the archives of charts that are fetched.
+	// charts keeps the archives of charts that are read.
 	charts Charts
 	// servers that could be reached, or not.
 	servers *contact.Servers
@@ -56,7 +56,7 @@ func Open(ctx context.Context, path, cacheDir string) (_ *Reader, err error) {
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	r := &Reader{folder: folder, remove: remove, bundle: b, servers: releases.NewServers()}
+	r := &Reader{folder: folder, remove: remove, bundle: b, charts: ChartsIn(cacheDir), servers: releases.NewServers()}
 	for _, part := range []struct{ dir, prefix string }{
 		{folder, "providers"}, {folder, "flux"}, {r.providers(), "cert-manager"},
 	} {

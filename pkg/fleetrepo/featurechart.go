@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,9 +14,9 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// AddFeatureChart adds a feature from a Helm chart. If the feature of that chart exists already, it gets the version.
-// Errors: a bad name, an invalid address or version, another feature of that name, and values for an existing feature.
-func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, error) {
+// AddFeatureChart adds a feature from a Helm chart, and its digest to fleet.lock. If the feature of that chart exists already, it gets the
+// version. Errors: a bad name, an invalid address or version, another feature of that name, and values for an existing feature.
+func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart, digest ChartDigest) (*Edit, error) {
 	files, err := scaffold.FeatureChartFiles(name, c)
 	if err != nil {
 		return nil, err
@@ -23,7 +24,11 @@ func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, err
 	missing := scaffold.Missing(files, r.exists)
 	switch {
 	case len(missing) == 0:
-		return r.moveFeatureChart(name, c, files)
+		e, err := r.moveFeatureChart(name, c, files)
+		if err != nil {
+			return nil, err
+		}
+		return e, r.lockFeature(e, name, files, digest)
 	case len(missing) < len(files):
 		return nil, otherFeature(name)
 	}
@@ -34,12 +39,13 @@ func (r *Repo) AddFeatureChart(name string, c scaffold.FeatureChart) (*Edit, err
 		return nil, err
 	}
 	if len(values) > 0 {
-		e.Notes = append(e.Notes, "It gets the values that a feature of this name had: "+strings.Join(values, ", ")+".")
+		e.Notes = append(e.Notes, "It gets the values that a feature of this name had: "+
+			strings.Join(slices.Sorted(maps.Keys(values)), ", ")+".")
 	}
 	e.Notes = append(e.Notes,
 		fmt.Sprintf("Its values are in %s; `fleetctl feature values %s` gives environments and clusters others; `fleetctl feature enable %s` "+
 			"gives it to clusters.", valuesForAll(name), name, name))
-	return e, r.noteUnlocked(e, name, files)
+	return e, r.lockFeature(e, name, files, digest)
 }
 
 func otherFeature(name string) error {
@@ -90,7 +96,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`",
 			"feature %s exists already, and has other values", name)
 	}
-	return e, r.noteUnlocked(e, name, files)
+	return e, nil
 }
 
 // beside returns the content of a file in the repo, and its content among files.

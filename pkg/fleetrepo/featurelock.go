@@ -90,8 +90,13 @@ func (r *Repo) unlockFeature(e *Edit, name string) error {
 	return r.writeLock(e, lock)
 }
 
-// noteUnlocked adds a note if the repo has a fleet.lock without a digest for the chart of a feature. files make the chart.
-func (r *Repo) noteUnlocked(e *Edit, name string, files []manifest.File) error {
+// ChartDigest finds the digest of the archive of a feature's chart. Errors: the chart cannot be read here and now.
+type ChartDigest func(v1alpha1.LockedFeature) (sha256 string, err error)
+
+// lockFeature adds the chart of a feature to fleet.lock, in place of the feature's other versions. files make the chart. The digest is that
+// of another feature with this chart, or the one that digest finds. If it finds none, a note says which command adds it. A repo without a
+// fleet.lock has nothing locked yet, and gets none.
+func (r *Repo) lockFeature(e *Edit, name string, files []manifest.File, digest ChartDigest) error {
 	if !r.exists(v1alpha1.LockFileName) {
 		return nil
 	}
@@ -103,8 +108,18 @@ func (r *Repo) noteUnlocked(e *Edit, name string, files []manifest.File) error {
 		return files[slices.IndexFunc(files, func(f manifest.File) bool { return f.Path == file })].Content
 	}
 	source, release := FeatureChartFiles(name)
-	if f, ok := ChartOfFeature(name, at(source), at(release)); ok && lock.FindFeature(f) == nil {
-		e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl lock` writes the digest of its chart to %s.", v1alpha1.LockFileName))
+	f, ok := ChartOfFeature(name, at(source), at(release))
+	if !ok || lock.FindFeature(f) != nil {
+		return nil
 	}
-	return nil
+	if same := lock.FindChart(f.Chart, f.Version); same != nil {
+		f.SHA256 = same.SHA256
+	} else if f.SHA256, err = digest(f); err != nil {
+		e.Notes = append(e.Notes, fmt.Sprintf("`fleetctl lock` writes the digest of its chart to %s; now it could not be read: %v.",
+			v1alpha1.LockFileName, err))
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(lock.Features), func(o v1alpha1.LockedFeature) bool { return o.Name == name })
+	lock.Features = append(others, f)
+	return r.writeLock(e, lock)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// SetFeatureValues writes the values of a feature's chart for environments, or for single clusters, over their present values. Errors:
-// unknown names, a feature without a chart, an environment whose folders Flux does not apply.
+// SetFeatureValues writes the values of a feature's chart for environments, for single clusters, or for management clusters, over their
+// present values. Errors: unknown names, a feature without a chart, an environment whose folders Flux does not apply.
 func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignment) (*Edit, error) {
 	targets, where, err := r.targets(name, opts)
 	if err != nil {
@@ -22,16 +22,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 	}
 	e := &Edit{Summary: fmt.Sprintf("Set values of feature %s for %s", name, where), Environments: environmentsOf(targets)}
 	for _, t := range targets {
-		if !r.exists(t.Layout.FoldersFile(t.Environment)) {
-			return nil, diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that",
-				"Flux does not apply the folders of %s yet", t.Environment)
-		}
-		if t.Cluster != "" && !r.runsFlux(t) {
-			hint := fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one", t.Environment, t.Cluster)
-			if r.cannotApply(t.Environment + "/" + t.Cluster) {
-				hint = "its flavour cannot run Flux: values reach only the other clusters of " + t.Environment + ", with --environment"
-			}
-			return nil, diag.Errorf(hint, "cluster %s runs no Flux", t.Cluster)
+		if err := r.getsValues(t); err != nil {
+			return nil, err
 		}
 		file, err := scaffold.FeatureValues(name, t, nil)
 		if err != nil {
@@ -48,7 +40,7 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 			return nil, err
 		}
 		e.Changes.Write(file)
-		if err := r.enlist(&e.Changes, path.Dir(file.Path), file.Path, true); err != nil {
+		if err := r.enlist(&e.Changes, valuesRoot(t, file.Path), file.Path, true); err != nil {
 			return nil, err
 		}
 	}
@@ -56,14 +48,41 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 	return e, err
 }
 
-// valuesOfFeature returns the existing files of scaffold.FeatureValues for a feature. It leaves out a file with such a
-// name and other content.
-func (r *Repo) valuesOfFeature(name string) ([]string, error) {
+// getsValues returns an error for a target to which no Flux brings values.
+func (r *Repo) getsValues(t scaffold.FeatureTarget) error {
+	if t.Management {
+		return nil
+	}
+	if !r.exists(t.Layout.FoldersFile(t.Environment)) {
+		return diag.Errorf("`fleetctl environment wire "+t.Environment+"` does that", "Flux does not apply the folders of %s yet", t.Environment)
+	}
+	if t.Cluster == "" || r.runsFlux(t) {
+		return nil
+	}
+	hint := fmt.Sprintf("`fleetctl cluster flux %s/%s` gives it one", t.Environment, t.Cluster)
+	if r.cannotApply(t.Environment + "/" + t.Cluster) {
+		hint = "its flavour cannot run Flux: values reach only the other clusters of " + t.Environment + ", with --environment"
+	}
+	return diag.Errorf(hint, "cluster %s runs no Flux", t.Cluster)
+}
+
+// valuesRoot is the folder that Flux applies for a file with values. A Flux Kustomization applies the folder namespaced of an environment
+// or a cluster. That of a management cluster is a part of what its Flux applies.
+func valuesRoot(t scaffold.FeatureTarget, file string) string {
+	if t.Management {
+		return t.Applied()
+	}
+	return path.Dir(file)
+}
+
+// valuesOfFeature returns the existing files of scaffold.FeatureValues for a feature, each with its valuesRoot. It leaves out a file with
+// such a name and other content.
+func (r *Repo) valuesOfFeature(name string) (roots map[string]string, _ error) {
 	targets, err := r.everyTarget()
 	if err != nil {
 		return nil, err
 	}
-	var all []string
+	roots = map[string]string{}
 	for _, t := range targets {
 		file, err := scaffold.FeatureValues(name, t, nil)
 		if err != nil {
@@ -77,13 +96,13 @@ func (r *Repo) valuesOfFeature(name string) ([]string, error) {
 			return nil, err
 		}
 		if sameObject(there, file.Content) {
-			all = append(all, file.Path)
+			roots[file.Path] = valuesRoot(t, file.Path)
 		}
 	}
-	return sortedSet(all), nil
+	return roots, nil
 }
 
-// everyTarget are all environments and clusters that can have values for a feature.
+// everyTarget are all environments, clusters and management clusters that can have values for a feature.
 func (r *Repo) everyTarget() (all []scaffold.FeatureTarget, err error) {
 	for _, env := range r.EnvironmentNames() {
 		for _, l := range r.layouts() {
@@ -93,6 +112,9 @@ func (r *Repo) everyTarget() (all []scaffold.FeatureTarget, err error) {
 	places, err := r.places("")
 	for _, p := range places {
 		all = append(all, p.target())
+	}
+	for i := range r.Fleet.Spec.ManagementClusters {
+		all = append(all, onManagement(&r.Fleet.Spec.ManagementClusters[i]))
 	}
 	return all, err
 }

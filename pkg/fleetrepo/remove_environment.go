@@ -2,6 +2,7 @@ package fleetrepo
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -130,14 +131,15 @@ func (r *Repo) RemoveFeature(name string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range values { // otherwise the next feature of that name would get these values
+	files := slices.Sorted(maps.Keys(values))
+	for _, file := range files { // otherwise the next feature of that name would get these values
 		e.Changes.Delete(file)
-		if err := r.enlist(&e.Changes, path.Dir(file), file, false); err != nil {
+		if err := r.enlist(&e.Changes, values[file], file, false); err != nil {
 			return nil, err
 		}
 	}
-	if len(values) > 0 {
-		e.Notes = append(e.Notes, "This also removes the values that environments and clusters had for it: "+strings.Join(values, ", ")+".")
+	if len(files) > 0 {
+		e.Notes = append(e.Notes, "This also removes the values that environments and clusters had for it: "+strings.Join(files, ", ")+".")
 	}
 	if err := r.unlockFeature(e, name); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestFoldersOfApplications(t *testing.T) {
 		"": true, ".": true, "/": true, "deploy": true, "./deploy/": true, "/deploy": true, "a/../b": true, "..data": true,
 		"..": false, "../x": false, "deploy/../../other": false, "./..": false,
 	} {
-		err := AppSource{URL: "https://git.example.com/web", Path: folder}.check()
+		_, err := AppSource{URL: "https://git.example.com/web", Path: folder}.check()
 		if (err == nil) != ok || err != nil && diag.Code(err) != diag.ExitUsage {
 			t.Errorf("%q: %v", folder, err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // AppSource is the Git repository of an application.
 type AppSource struct {
-	// URL of the repository: https or ssh.
+	// URL of the repository: https or ssh, also as user@host:path.
 	URL string
 	// Branch, Tag or SemVer (a range of versions) is the revision that Flux applies. If all are empty, Flux applies the branch main.
 	Branch, Tag, SemVer string
@@ -53,11 +53,12 @@ func App(o AppOptions) (manifest.File, error) {
 	if err := CheckName("application", o.Name, 50); err != nil {
 		return manifest.File{}, err
 	}
-	if err := o.check(); err != nil {
+	address, err := o.check()
+	if err != nil {
 		return manifest.File{}, err
 	}
 	data := struct{ App, Tenant, Environment, URL, RefKind, Ref, Secret, Path string }{
-		App: o.Name, Tenant: o.Tenant, Environment: o.Environment, URL: strconv.Quote(o.URL), RefKind: "branch", Ref: "main", Secret: o.Secret,
+		App: o.Name, Tenant: o.Tenant, Environment: o.Environment, URL: strconv.Quote(address), RefKind: "branch", Ref: "main", Secret: o.Secret,
 	}
 	data.Path = strconv.Quote("./" + strings.TrimPrefix(path.Clean("/"+o.Path), "/"))
 	for kind, ref := range map[string]string{"branch": o.Branch, "tag": o.Tag, "semver": o.SemVer} {
@@ -70,28 +71,29 @@ func App(o AppOptions) (manifest.File, error) {
 	return manifest.File{Path: AppFile(o.Layout, o.Environment, o.Tenant, o.Name), Content: content}, err
 }
 
-func (s AppSource) check() error {
+// check returns the URL in the form that Flux takes: its GitRepository accepts only URLs with a scheme, and so not user@host:path.
+func (s AppSource) check() (address string, _ error) {
 	if s.URL == "" {
-		return diag.Usage("give --source https://host/path or ssh://user@host/path", "the URL of the application's repository is missing")
+		return "", diag.Usage("give --source https://host/path or ssh://user@host/path", "the URL of the application's repository is missing")
 	}
 	u, err := v1alpha1.Git{URL: s.URL}.ParseURL()
 	if err != nil {
-		return diag.Usage("give https://host/path or ssh://user@host/path; name a Secret of the tenant's namespace with the credentials: "+
+		return "", diag.Usage("give https://host/path or ssh://user@host/path; name a Secret of the tenant's namespace with the credentials: "+
 			"--secret", "the repository: %w", err)
 	}
 	if u.Scheme == "ssh" && s.Secret == "" {
-		return diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts",
+		return "", diag.Usage("give --secret, a Secret of the tenant's namespace with identity and known_hosts",
 			"a repository over ssh needs a key")
 	}
 	if out := path.Clean(s.Path); out == ".." || strings.HasPrefix(out, "../") {
-		return diag.Usage("name a folder of the application's repository, such as deploy", "--path %.80q leads out of the repository", s.Path)
+		return "", diag.Usage("name a folder of the application's repository, such as deploy", "--path %.80q leads out of the repository", s.Path)
 	}
 	if s.Secret != "" {
 		if err := CheckName("secret", s.Secret, 253); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return s.checkRevision()
+	return u.String(), s.checkRevision()
 }
 
 func (s AppSource) checkRevision() error {

@@ -52,14 +52,17 @@ func FeatureChartFiles(name string, c FeatureChart) ([]manifest.File, error) {
 	return sorted(append(files, values)), err
 }
 
-// FeatureValues returns the file with the values of a feature's chart for the clusters of an environment, or for a single cluster.
-// Errors: bad names.
+// FeatureValues returns the file with the values of a feature's chart for the clusters of an environment, for a single cluster, or for the
+// management cluster. Errors: bad names.
 func FeatureValues(name string, t FeatureTarget, values map[string]any) (manifest.File, error) {
 	if err := checkFeature(name); err != nil {
 		return manifest.File{}, err
 	}
 	dir, object, where := t.Layout.Cluster(t.Environment, layout.CommonDir), name+"-values-environment", "in "+t.Environment
-	if t.Cluster != "" {
+	switch {
+	case t.Management: // a management cluster is a single cluster for the chart, too
+		dir, object, where = t.Layout.Management(), name+"-values-cluster", "on the management cluster"
+	case t.Cluster != "":
 		dir, object, where = t.Layout.Cluster(t.Environment, t.Cluster), name+"-values-cluster", "on the cluster "+t.Cluster
 	}
 	return featureValues(path.Join(dir, "namespaced", name+"-values.yaml"), name, object, where, values)

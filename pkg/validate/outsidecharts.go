@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
@@ -43,8 +44,8 @@ type givenChart struct {
 	Mismatch     *v1alpha1.ChartDigestError
 }
 
-// chartAnswer answers callChart. It gives only charts that fleet.lock has, with their digests, because the confined process may have been
-// taken over.
+// chartAnswer answers callChart. It gives only charts that fleet.lock has, with their digests, or that features of the repo name, because
+// the confined process may have been taken over.
 func (p *provider) chartAnswer(ctx context.Context, question []byte) ([]byte, error) {
 	var wanted render.OutsideChart
 	if err := gob.NewDecoder(bytes.NewReader(question)).Decode(&wanted); err != nil {
@@ -71,37 +72,66 @@ func (p *provider) chart(ctx context.Context, wanted render.OutsideChart) ([]byt
 		lock = nil // it is missing, or another finding reports it
 	}
 	locked := lock.FindChart(wanted.Address, wanted.Version)
-	if locked == nil {
-		return nil, diag.Errorf("`fleetctl lock` writes it, and keeps the chart on this machine", "%s does not have its digest",
-			v1alpha1.LockFileName)
+	named := locked
+	if named == nil {
+		named = p.named(wanted)
+	}
+	if named == nil {
+		return nil, p.absent(locked)
 	}
 	if p.opts.Bundle != "" {
 		reader, err := p.components(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if archive, err := reader.BundledChart(*locked, lock); !errors.Is(err, bundle.ErrNotFound) {
+		if archive, err := reader.BundledChart(*named, lock); !errors.Is(err, bundle.ErrNotFound) {
 			return archive, err
 		}
 	}
 	charts := components.ChartsIn(p.opts.CacheDir)
-	if kept := charts.Kept(locked.SHA256); kept != nil {
-		return kept, lock.VerifyChart(wanted.Address, wanted.Version, locked.SHA256) // another feature may have another digest
+	if locked != nil {
+		if kept := charts.Kept(locked.SHA256); kept != nil {
+			return kept, lock.VerifyChart(wanted.Address, wanted.Version, locked.SHA256) // another feature may have another digest
+		}
 	}
 	if !p.opts.FetchCharts {
-		where := "it is not in the cache of this machine"
-		if p.opts.Bundle != "" {
-			where = "it is neither in the bundle nor in the cache of this machine"
-		}
-		return nil, diag.Errorf("give --fetch-charts, or --bundle with a bundle that has it; or run `fleetctl lock`, which keeps it", "%s", where)
+		return nil, p.absent(locked)
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	archive, err := components.FetchChart(ctx, *locked, lock)
+	archive, err := components.FetchChart(ctx, *named, lock)
 	if err == nil {
 		charts.Keep(archive)
 	}
 	return archive, err
+}
+
+// named returns the chart if a feature of the repo names it, or nil. The repo's files are read here: a confined process that was taken over
+// must not choose what is fetched.
+func (p *provider) named(wanted render.OutsideChart) *v1alpha1.LockedFeature {
+	all, err := fleetrepo.New(p.dir, &v1alpha1.Fleet{}).FeatureCharts()
+	if err != nil {
+		return nil // another finding reports the file
+	}
+	for i := range all {
+		if all[i].Chart == wanted.Address && all[i].Version == wanted.Version {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// absent is the error of a chart that is not on this machine. locked is its entry in fleet.lock, or nil.
+func (p *provider) absent(locked *v1alpha1.LockedFeature) error {
+	where := "it is not in the cache of this machine"
+	switch {
+	case locked == nil:
+		return diag.Errorf("`fleetctl lock` writes it, and keeps the chart on this machine; or give --fetch-charts, or --bundle with a bundle "+
+			"that has it", "%s does not have its digest", v1alpha1.LockFileName)
+	case p.opts.Bundle != "":
+		where = "it is neither in the bundle nor in the cache of this machine"
+	}
+	return diag.Errorf("give --fetch-charts, or --bundle with a bundle that has it; or run `fleetctl lock`, which keeps it", "%s", where)
 }
 
 // outside returns the archives of charts outside of the repo to the renderer. It remembers why it has no archive.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/fleetctl/fleetctl/pkg/bundling"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -62,13 +61,19 @@ func Issuer(r *management.IssuerExport) View {
 
 // Bundle is what a bundle holds.
 func Bundle(r *bundling.Result) View {
-	return view{r, func(p *Page) error {
-		t := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
-		for _, e := range r.Entries {
-			ui.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Kind, e.Name, mebibytes(e.Size), e.Digest)
-		}
-		return t.Flush()
-	}}
+	return view{r, func(p *Page) error { return bundleTable.print(p.Out, p.Format, r.Entries) }}
+}
+
+var bundleTable = table[bundling.Entry]{
+	none: "The bundle is empty.",
+	name: func(e bundling.Entry) string { return e.Name },
+	columns: []column[bundling.Entry]{
+		{title: "KIND", of: func(e bundling.Entry) string { return string(e.Kind) }},
+		{title: "NAME", of: func(e bundling.Entry) string { return e.Name }},
+		{title: "SIZE", of: func(e bundling.Entry) string { return mebibytes(e.Size) }},
+		{title: "DIGEST", of: func(e bundling.Entry) string { return e.Digest }},
+		{title: "PLATFORM", of: func(e bundling.Entry) string { return e.Platform }, wide: true},
+	},
 }
 
 // BundleVerified is what `fleetctl bundle verify` has found.

@@ -11,7 +11,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // section is the part of a difference about one file.
@@ -94,30 +93,40 @@ func hunk(line string) (old, fresh int) {
 	return old, fresh
 }
 
-// sumUp replaces the generated parts of a difference, which nobody reads, by a line with their size: Flux's own manifests, and new charts
-// in the form that fleetctl brings.
+// sumUp replaces the parts of a difference that nobody reads by a line with their size: Flux's own manifests, long manifests of a network,
+// and charts of fleetctl that are new or removed.
 func sumUp(diff string) string {
 	all := sections(diff)
-	charts := newCharts(all)
+	charts := wholeCharts(all)
 	var b strings.Builder
 	for _, s := range all {
 		chart, _, _ := strings.Cut(strings.TrimPrefix(s.name, layout.ChartsDir+"/"), "/")
 		switch {
 		case path.Base(s.name) == layout.ComponentsFile:
-			head, _, _ := strings.Cut(s.text, "\n@@ ")
-			b.WriteString(strings.TrimSuffix(head, "\n") + "\n" + beginsSummary + s.lines() + " of Flux's own manifests\n")
+			b.WriteString(s.summary("Flux's own manifests"))
+		case s.isLongNetwork():
+			b.WriteString(s.summary("the manifests of a network"))
 		case strings.HasPrefix(s.name, layout.ChartsDir+"/") && charts[chart] != nil:
-			if c := charts[chart]; !c.told {
-				c.told = true
-				dir := layout.ChartsDir + "/" + chart
-				ui.Fprintf(&b, "--- %s\n+++ b/%s\n%s%s, %s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary,
-					plain.Count(c.files, "file"), plain.Count(c.lines, "line"), chart)
-			}
+			b.WriteString(charts[chart].summary(chart))
 		default:
 			b.WriteString(s.text)
 		}
 	}
 	return b.String()
+}
+
+// summary is the head of a section, and a line with its size in place of the rest. of names its content.
+func (s section) summary(of string) string {
+	head, _, _ := strings.Cut(s.text, "\n@@ ")
+	return strings.TrimSuffix(head, "\n") + "\n" + beginsSummary + s.lines() + " of " + of + "\n"
+}
+
+// mostOfNetwork bounds the lines of one manifest of a network that are shown. The manifests of networks come from their projects, with CRDs
+// of thousands of lines.
+const mostOfNetwork = 200
+
+func (s section) isLongNetwork() bool {
+	return s.added+s.removed > mostOfNetwork && strings.HasPrefix(s.name, layout.CNIDir("")+"/")
 }
 
 // beginsSummary begins a line that stands for several others. No line of a difference begins with it.
@@ -134,19 +143,35 @@ func (s section) lines() string {
 	return fmt.Sprintf("%s more and %s less", plain.Count(s.added, "line"), plain.Thousands(s.removed))
 }
 
-// newChart is a new chart of the repo.
-type newChart struct {
+// wholeChart is a chart that comes to the repo, or leaves it.
+type wholeChart struct {
 	files, lines int
-	told         bool
+	isGone, told bool
 }
 
-// newCharts are the charts of fleetctl whose Chart.yaml is among the new files. A team reads its own charts in full.
-func newCharts(all []section) map[string]*newChart {
-	charts := map[string]*newChart{}
+// summary sums up all files of a chart at the first of them, and is empty for the others.
+func (c *wholeChart) summary(name string) string {
+	if c.told {
+		return ""
+	}
+	c.told = true
+	dir := layout.ChartsDir + "/" + name
+	size := plain.Count(c.files, "file") + ", " + plain.Count(c.lines, "line")
+	if c.isGone {
+		return fmt.Sprintf("--- a/%s\n+++ %s\n%s%s less: the chart of flavour %s\n", dir, os.DevNull, beginsSummary, size, name)
+	}
+	return fmt.Sprintf("--- %s\n+++ b/%s\n%s%s of the chart of flavour %s, as fleetctl brings it\n", os.DevNull, dir, beginsSummary, size,
+		name)
+}
+
+// wholeCharts are the charts of fleetctl whose Chart.yaml is among the new or the removed files. A team reads its own charts in full.
+func wholeCharts(all []section) map[string]*wholeChart {
+	charts := map[string]*wholeChart{}
 	for _, s := range all {
 		dir, name := path.Split(s.name)
-		if s.isNew && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == layout.ChartsDir && fleetrepo.BringsChart(path.Base(dir)) {
-			charts[path.Base(dir)] = &newChart{}
+		if (s.isNew || s.isGone) && name == "Chart.yaml" && path.Dir(path.Clean(dir)) == layout.ChartsDir &&
+			fleetrepo.BringsChart(path.Base(dir)) {
+			charts[path.Base(dir)] = &wholeChart{isGone: s.isGone}
 		}
 	}
 	for _, s := range all {
@@ -154,7 +179,7 @@ func newCharts(all []section) map[string]*newChart {
 		chart, _, _ := strings.Cut(rest, "/")
 		if c := charts[chart]; ok && c != nil {
 			c.files++
-			c.lines += s.added
+			c.lines += s.added + s.removed
 		}
 	}
 	return charts

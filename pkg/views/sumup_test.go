@@ -28,7 +28,11 @@ func TestSumUp(t *testing.T) {
 	fleet := manifest.Compare("fleet.yaml", []byte("a: 1\n-- x\n"), []byte("a: 2\n++ y\n"))
 	changed := manifest.Compare(flux, []byte(numbered("", 10)), []byte("new\n"+numbered("", 8)))
 	team := write("charts/own/templates/x.yaml", "a: 1\n")
-	gone := manifest.Compare(flux, []byte(numbered("", 1200)), nil)
+	gone := func(name, content string) string {
+		c := manifest.Compare(name, []byte(content), nil)
+		return c.Diff()
+	}
+	network, long := "addons/cni/cilium/cilium.yaml", numbered("", 300)
 	for name, test := range map[string]struct{ diff, want string }{
 		"nothing": {"", ""},
 		"new": {
@@ -37,10 +41,21 @@ func TestSumUp(t *testing.T) {
 		},
 		"changed": {changed.Diff() + fleet.Diff(), "--- a/" + flux + "\n+++ b/" + flux + "\n… 1 line more and 2 less of Flux's own manifests\n" +
 			fleet.Diff()},
-		"gone": {gone.Diff(), "--- a/" + flux + "\n+++ /dev/null\n… 1,200 lines less of Flux's own manifests\n"},
+		"gone": {gone(flux, numbered("", 1200)), "--- a/" + flux + "\n+++ /dev/null\n… 1,200 lines less of Flux's own manifests\n"},
 		"a new chart": {
 			write("charts/aws-eks/Chart.yaml", "name: aws-eks\n") + write("charts/aws-eks/templates/a.yaml", "--- \n+++ \n") + fleet.Diff() + team,
 			"--- /dev/null\n+++ b/charts/aws-eks\n… 2 files, 3 lines of the chart of flavour aws-eks, as fleetctl brings it\n" + fleet.Diff() + team,
+		},
+		"a removed chart": {
+			gone("charts/aws-eks/Chart.yaml", "name: aws-eks\n") + gone("charts/aws-eks/templates/a.yaml", "--- \n+++ \n") + fleet.Diff() +
+				gone("charts/own/Chart.yaml", "name: own\n"),
+			"--- a/charts/aws-eks\n+++ /dev/null\n… 2 files, 3 lines less: the chart of flavour aws-eks\n" + fleet.Diff() +
+				gone("charts/own/Chart.yaml", "name: own\n"),
+		},
+		"a network": {
+			write(network, numbered("", 5000)) + write("addons/cni/cilium/kustomization.yaml", "resources: []\n") + write("addons/cni.yaml", long),
+			"--- /dev/null\n+++ b/" + network + "\n… 5,000 lines of the manifests of a network\n" +
+				write("addons/cni/cilium/kustomization.yaml", "resources: []\n") + write("addons/cni.yaml", long),
 		},
 		"lines that look like headers": {write("a", "++ b/x\n-- a/x\n") + fleet.Diff(), write("a", "++ b/x\n-- a/x\n") + fleet.Diff()},
 		"a mode":                       {"mode of x: 644 -> 755\n" + fleet.Diff(), "mode of x: 644 -> 755\n" + fleet.Diff()},

@@ -177,7 +177,7 @@ var allShown = []shown{
 	showing("HostDone", func(r *management.HostResult) View { return HostDone(r, "%s is changed.\n", "%s is as before.\n") }),
 	showing("HostLogs", func(names *[]string) View { return HostLogs(*names) }),
 	showing("Issuer", Issuer),
-	showing("Bundle", Bundle),
+	{name: "Bundle", isList: true, view: showing("", Bundle).view},
 	showing("BundleVerified", BundleVerified),
 
 	showing("Status", Status, func(r *status.Report) { r.Cluster.State, r.Unknown, r.Standby = "running", nil, nil }),
