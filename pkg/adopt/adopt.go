@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/render"
 	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/roots"
@@ -246,7 +247,7 @@ func (r *Report) fleet(o Options) (*v1alpha1.Fleet, error) {
 			"nothing that Flux applies of %s is Cluster API's: it makes no clusters", r.Repo)
 	case n > 1 && o.Context != "":
 		return nil, diag.Usage("leave --context out, and write `existing: {context: NAME}` to the host of each in fleet.yaml",
-			"the repo has %d management clusters, and one context is given", n)
+			"the repo has %s, and one context is given", plain.Count(n, "management cluster"))
 	}
 	git := fleet.Spec.Git
 	if git.URL == "" { // what Flux follows is not said in the repo

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -152,7 +153,7 @@ func checkEntry(d v1.Descriptor, seen map[string]bool) error {
 	case !isImageManifest(d.MediaType):
 		return fmt.Errorf("media type %q is neither for an image nor for files", d.MediaType)
 	case d.Size < 0 || d.Size > maxManifest:
-		return fmt.Errorf("its size of %d bytes is not valid for a manifest", d.Size)
+		return fmt.Errorf("its size of %s is not valid for a manifest", plain.Count(int(d.Size), "byte"))
 	}
 	if err := checkSHA256(d.Digest); err != nil {
 		return err

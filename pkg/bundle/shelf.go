@@ -20,6 +20,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // shelfType is the media type of the only layer of an artifact on a Shelf.
@@ -143,7 +144,7 @@ func (s *Shelf) Read(ctx context.Context, file string, most int64) ([]byte, erro
 	}
 	layers, err := image.Layers()
 	if err == nil && len(layers) != 1 {
-		err = diag.Errorf("find out who put it there", "it is not a snapshot: it has %d layers", len(layers))
+		err = diag.Errorf("find out who put it there", "it is not a snapshot: it has %s", plain.Count(len(layers), "layer"))
 	}
 	if err != nil {
 		return nil, s.fail("read "+file+" in", err)

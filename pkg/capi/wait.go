@@ -15,6 +15,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 var clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
@@ -118,7 +119,8 @@ func (m *Manager) DeleteClusters(ctx context.Context, clusters []kube.Key, detai
 			}
 		}
 		if len(left) > 0 {
-			tell(fmt.Sprintf("waiting until %d of %d clusters are deleted: %s", len(left), len(clusters), describe(left)))
+			tell(fmt.Sprintf("waiting until %d of %s %s deleted: %s", len(left), plain.Count(len(clusters), "cluster"),
+				plain.Are(len(clusters)), describe(left)))
 		}
 		return len(left) == 0, nil
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
@@ -25,7 +26,7 @@ func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleet
 		return err
 	}
 	if len(broken) == 0 {
-		e.Notes = append(e.Notes, fmt.Sprintf("Of the clusters of these charts %d rendered before, and all of them still do.", judged))
+		e.Notes = append(e.Notes, fmt.Sprintf("Of the clusters of these charts %d rendered before, and none of them breaks.", judged))
 		return nil
 	}
 	if (o.Commit || o.Push) && !o.DryRun && !o.PullRequest {
@@ -34,8 +35,12 @@ func (o Options) judgeCharts(ctx context.Context, repo *fleetrepo.Repo, e *fleet
 		}
 		return broken
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("%d of %d clusters of these charts break: change their values in the same commit.", len(broken),
-		judged))
+	verb := "break"
+	if judged == 1 {
+		verb = "breaks"
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("%d of %s of these charts %s: change the values in the same commit.", len(broken),
+		plain.Count(judged, "cluster"), verb))
 	for _, f := range broken {
 		e.Notes = append(e.Notes, f.String())
 	}

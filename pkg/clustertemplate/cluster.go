@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // clusterGroup is the API group of clusters.
@@ -24,7 +25,7 @@ func (t *translation) checkCluster(documents []*document) {
 		return
 	case 1:
 	default:
-		t.fault(clusters[1].line, "make a chart of each", "the template has %d Clusters: a chart makes one", len(clusters))
+		t.fault(clusters[1].line, "make a chart of each", "the template has %s: a chart makes one", plain.Count(len(clusters), "Cluster"))
 		return
 	}
 	d := clusters[0]

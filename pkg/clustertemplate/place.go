@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // document is a document of the template, with tokens for its variables.
@@ -298,7 +299,7 @@ func (t *translation) measure(d *document) {
 		found := t.partsOf(line)
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		if len(found) > 0 && indent > maxIndent {
-			t.fault(d.line+i, "begin the line further to the left", "the line begins with %d spaces", indent)
+			t.fault(d.line+i, "begin the line further to the left", "the line begins with %s", plain.Count(indent, "space"))
 		}
 		for _, part := range found {
 			d.indents[part] = min(indent, maxIndent)

@@ -11,6 +11,7 @@ import (
 	"github.com/drone/envsubst/v2/parse"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // part is a piece of a template: text, or the use of a variable.
@@ -183,7 +184,7 @@ func (t *translation) inner(u *use) int {
 		}
 	}
 	if lines > 0 {
-		t.fault(line, "write it on one line", "${%s}: what stands in its braces goes over %d lines", node.Param, lines+1)
+		t.fault(line, "write it on one line", "${%s}: what stands in its braces goes over %s", node.Param, plain.Count(lines+1, "line"))
 	}
 	return lines
 }

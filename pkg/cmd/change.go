@@ -118,7 +118,8 @@ func (f *factory) fleetRepo() (*fleetrepo.Repo, error) {
 	return fleetrepo.Open(dir)
 }
 
-// completeFrom completes the n-th argument, or a flag if n is negative, with names from the fleet repo.
+// completeFrom completes the n-th argument, or a flag if n is negative, with names from the fleet repo. Without a readable fleet repo there
+// are none, and a shell must not offer files instead.
 func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []string) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if n >= 0 && len(args) != n {
@@ -126,7 +127,7 @@ func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []strin
 		}
 		repo, err := f.fleetRepo()
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return names(repo, args), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -10,15 +10,13 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/hosts"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // completions are the completions of flags that mean the same on every command, by their name, and of flags of one command, by "COMMAND
 // --FLAG". A command that registers a completion itself keeps it.
 func (f *factory) completions() map[string]cobra.CompletionFunc {
-	versions := f.completeFrom(-1, func(r *fleetrepo.Repo, args []string) []string {
-		return r.VersionsToOffer(strings.Join(args[:min(1, len(args))], ""))
-	})
 	anyArguments := func(complete cobra.CompletionFunc) cobra.CompletionFunc {
 		return func(c *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 			return complete(c, nil, toComplete)
@@ -26,10 +24,10 @@ func (f *factory) completions() map[string]cobra.CompletionFunc {
 	}
 	workload := anyArguments(f.completeWorkloadClusters)
 	return map[string]cobra.CompletionFunc{
-		"kubernetes-version":        versions,
-		"cluster add --version":     versions,
-		"cluster upgrade --version": versions,
-		"provider":                  completeInfrastructure,
+		"kubernetes-version":        f.completeVersions,
+		"cluster add --version":     f.completeVersions,
+		"cluster upgrade --version": f.completeVersions,
+		"provider":                  f.completeInfrastructure,
 		"context":                   completeContexts,
 		"host-context":              completeContexts,
 		"arch":                      cobra.FixedCompletions([]string{"amd64", "arm64"}, cobra.ShellCompDirectiveNoFileComp),
@@ -66,9 +64,43 @@ func (f *factory) addCompletions(root *cobra.Command) {
 	add(root)
 }
 
-// completeInfrastructure completes the name of an infrastructure provider.
-func completeInfrastructure(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return components.KnownProviders(v1alpha1.ProviderInfrastructure), cobra.ShellCompDirectiveNoFileComp
+// completeVersions completes a version of Kubernetes: one of those that fleetctl and the fleet know, and none before the version of the
+// cluster in the first argument.
+func (f *factory) completeVersions(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	known := hosts.KubernetesVersions()
+	repo, err := f.fleetRepo()
+	if err != nil {
+		return fleetrepo.VersionsInOrder(known), cobra.ShellCompDirectiveNoFileComp
+	}
+	return repo.VersionsToOffer(strings.Join(args[:min(1, len(args))], ""), known...), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeInfrastructure completes infrastructure providers, several with commas between them.
+func (f *factory) completeInfrastructure(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	return f.providersFor(toComplete, v1alpha1.ProviderInfrastructure), cobra.ShellCompDirectiveNoFileComp
+}
+
+// providersFor returns what completes NAME or NAME:VERSION of a provider: names, or after the colon the versions that fleet.yaml,
+// fleet.lock and fleetctl know of this provider. What stands before a last comma stays.
+func (f *factory) providersFor(toComplete string, of v1alpha1.ProviderType) []string {
+	before, last := "", toComplete
+	if i := strings.LastIndexByte(toComplete, ','); i >= 0 {
+		before, last = toComplete[:i+1], toComplete[i+1:]
+	}
+	name, _, versioned := strings.Cut(last, ":")
+	choices := components.KnownProviders(of)
+	if versioned {
+		choices = components.KnownVersions(name, of)
+		if repo, err := f.fleetRepo(); err == nil {
+			choices = repo.ProviderVersionsToOffer(name, of, choices...)
+		}
+		before += name + ":"
+	}
+	out := make([]string, 0, len(choices))
+	for _, choice := range choices {
+		out = append(out, before+choice)
+	}
+	return out
 }
 
 // completeChecks completes the name of a preflight check.

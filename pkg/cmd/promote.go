@@ -56,8 +56,24 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
 	fs.BoolVar(&options.SkipHealth, "skip-health", false, "do not check the health of the environments before this one; the tag records that")
 	fs.BoolVar(&o.status, "status", false, "show the revision of each environment, and the commits that wait")
 	completeFlag(c, "channel", f.completeFrom(-1, tagChannelNames))
+	completeFlag(c, "to", o.completeTags(f))
 	o.add(c)
 	return c
+}
+
+// completeTags completes a tag of the channel in --channel that this clone has, the newest first.
+func (o *promoteOptions) completeTags(f *factory) cobra.CompletionFunc {
+	return func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const inOrder = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		dir, err := f.repoDir()
+		if err != nil {
+			return nil, inOrder
+		}
+		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+		defer cancel()
+		tags, _ := promotion.Tags(ctx, dir, o.promotion.Channel) // what cannot be read completes nothing
+		return tags, inOrder
+	}
 }
 
 func tagChannelNames(r *fleetrepo.Repo, _ []string) []string {

@@ -62,16 +62,18 @@ clusters. Without a version, fleetctl init chooses one when it installs the prov
 	addProviderType(c, &o.provider.Type)
 	o.add(c)
 	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
-	c.ValidArgsFunction = o.completeKnown
+	c.ValidArgsFunction = o.completeKnown(f)
 	return c
 }
 
-// completeKnown completes the name of a provider of the type in --type.
-func (o *providerOptions) completeKnown(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// completeKnown completes the name, and the version, of a provider of the type in --type.
+func (o *providerOptions) completeKnown(f *factory) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return f.providersFor(toComplete, o.provider.Type), cobra.ShellCompDirectiveNoFileComp
 	}
-	return components.KnownProviders(o.provider.Type), cobra.ShellCompDirectiveNoFileComp
 }
 
 // addProviderType adds the flag for the type of a provider.

@@ -2,6 +2,7 @@ package components
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
@@ -82,6 +83,21 @@ func KnownProviders(of v1alpha1.ProviderType) []string {
 		}
 	}
 	return names
+}
+
+// KnownVersions are the versions of a provider that this fleetctl itself knows, for completion: Cluster API releases its own providers
+// together with the library that fleetctl has.
+func KnownVersions(name string, of v1alpha1.ProviderType) []string {
+	known, err := releases.Known()
+	if err != nil {
+		return nil
+	}
+	for _, p := range known {
+		if p.Name == name && p.Type == releases.ProviderType(of) && strings.Contains(p.URL, "/kubernetes-sigs/cluster-api/releases/") {
+			return []string{Defaults().CAPIVersion}
+		}
+	}
+	return nil
 }
 
 // known returns a usage error, which matches capi.ErrUnknownProvider, for a provider that a command line names and init could not find.

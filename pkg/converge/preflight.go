@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/checkup"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/preflight"
 )
 
@@ -40,7 +41,7 @@ func (r *Run) preflight(ctx context.Context, _ func(string)) error {
 		lines = append(lines, "\n  "+err.Error()+hintBehind(diag.Hint(err)))
 	}
 	return diag.Errorf("correct these, then run the same command again; `fleetctl doctor` shows all checks",
-		"%d checks failed:%s", len(failed), strings.Join(lines, ""))
+		"%s failed:%s", plain.Count(len(failed), "check"), strings.Join(lines, ""))
 }
 
 func hintBehind(hint string) string {

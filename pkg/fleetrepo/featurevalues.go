@@ -7,6 +7,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -149,7 +150,7 @@ func (r *Repo) featureValues(file string) (map[string]any, error) {
 	}
 	if len(documents) != 1 {
 		return nil, findingsOf(file, diag.Errorf("remove the others from it, or delete it: then this command writes it anew",
-			"it has %d documents, and should have one, the ConfigMap with the values", len(documents)))
+			"it has %s, and should have one, the ConfigMap with the values", plain.Count(len(documents), "document")))
 	}
 	return ParseValues(file, []byte(text(yamledit.Find(documents[0], "data", "values.yaml"))))
 }

@@ -6,17 +6,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
 // VersionsToOffer are the Kubernetes versions that the fleet knows: those of its clusters, pools and management clusters, and those in the
-// examples of its charts. If cluster names a cluster (NAME or ENVIRONMENT/NAME), versions before its own are left out. Files that cannot be
-// read give no versions. The oldest version comes first.
-func (r *Repo) VersionsToOffer(cluster string) []string {
-	var versions []string
+// examples of its charts. Versions in also are offered, too. If cluster names a cluster (NAME or ENVIRONMENT/NAME), versions before its own
+// are left out. Files that cannot be read give no versions. The oldest version comes first.
+func (r *Repo) VersionsToOffer(cluster string, also ...string) []string {
+	versions := slices.Clone(also)
 	from := ""
 	clusters, _, err := r.Clusters()
 	if err != nil {
-		return nil
+		return VersionsInOrder(also)
 	}
 	for _, c := range clusters {
 		versions = append(versions, c.KubernetesVersion)
@@ -33,6 +35,28 @@ func (r *Repo) VersionsToOffer(cluster string) []string {
 	versions = append(versions, r.exampleVersions()...)
 	return inOrder(versions, from)
 }
+
+// ProviderVersionsToOffer are the versions of a provider that fleet.yaml and fleet.lock name, for any management cluster, and those in
+// also. A lock that cannot be read gives no versions. The oldest version comes first.
+func (r *Repo) ProviderVersionsToOffer(name string, of v1alpha1.ProviderType, also ...string) []string {
+	versions := slices.Clone(also)
+	for _, p := range r.Providers() {
+		if p.Name == name && p.Type == of {
+			versions = append(versions, p.Version)
+		}
+	}
+	if lock, err := r.readLock(); err == nil {
+		for _, c := range lock.Components {
+			if c.Name == name && c.Type == v1alpha1.ComponentType(of) {
+				versions = append(versions, c.Version)
+			}
+		}
+	}
+	return VersionsInOrder(versions)
+}
+
+// VersionsInOrder sorts versions, the oldest first. It leaves out repetitions, and texts that are no versions.
+func VersionsInOrder(versions []string) []string { return inOrder(versions, "") }
 
 // inOrder sorts versions. It leaves out texts that are no versions, and, if from is a version, all versions before from.
 func inOrder(versions []string, from string) []string {

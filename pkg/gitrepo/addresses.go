@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
@@ -218,7 +219,8 @@ func (t *tracking) checkAddresses() error {
 	}
 	return diag.Errorf("give --commit and push with git, or remove all addresses but one: "+
 		diag.ShellCommand("git", "config", "--get-regexp", `^remote\.`+regexp.QuoteMeta(t.remote)+`\.(push)?url$`)+" lists them",
-		"%w alone: git pushes to %d addresses of the remote %s, the first of which is %s", ErrPushElsewhere, t.also+1, t.remote, t.to.url)
+		"%w alone: git pushes to %s of the remote %s, the first of which is %s", ErrPushElsewhere,
+		plain.Count(t.also+1, "address"), t.remote, t.to.url)
 }
 
 // checkPush returns an error if git, with the settings of this repository, would push elsewhere or would not push.

@@ -36,6 +36,15 @@ func TraitsOf(declared v1alpha1.Host, kubernetesVersion string) Traits {
 	return Traits{KubernetesVersion: latest()}
 }
 
+// KubernetesVersions are the versions of Kubernetes that the kinds of hosts have if nobody chooses one, for completion. They may repeat.
+func KubernetesVersions() []string {
+	var versions []string
+	for _, t := range v1alpha1.HostTypes() {
+		versions = append(versions, TraitsOf(v1alpha1.Host{Type: t}, "").KubernetesVersion)
+	}
+	return versions
+}
+
 // latest is the Kubernetes version of the newest node image that is known.
 func latest() string {
 	_, version, _ := strings.Cut(kind.NodeImage(""), ":")

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // parallelism bounds the concurrent requests of one call. More requests only make a small API server slower.
@@ -56,7 +58,7 @@ func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured
 		if len(stage.indices) == 0 {
 			continue
 		}
-		opts.Detail(fmt.Sprintf("applying %d %s", len(stage.indices), stage.name))
+		opts.Detail("applying " + plain.Count(len(stage.indices), stage.name))
 		if err := c.applyStage(ctx, stage, objects, changes, opts); err != nil {
 			return collect(changes), err
 		}
@@ -71,7 +73,7 @@ func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured
 
 // stage is a part of an Apply. Its objects do not depend on each other.
 type stage struct {
-	name    string
+	name    string // of one of its objects
 	indices []int
 	// retry means that Apply repeats an object while its webhook does not answer or its kind does not exist.
 	retry bool
@@ -80,11 +82,11 @@ type stage struct {
 
 // stagesOf sorts objects into stages.
 func stagesOf(objects []*unstructured.Unstructured) []*stage {
-	namespaces := &stage{name: "namespaces"}
-	crds := &stage{name: "CRDs"}
-	builtIn := &stage{name: "objects"}
-	webhooks := &stage{name: "webhooks"}
-	custom := &stage{name: "custom resources", retry: true}
+	namespaces := &stage{name: "namespace"}
+	crds := &stage{name: "CRD"}
+	builtIn := &stage{name: "object"}
+	webhooks := &stage{name: "webhook"}
+	custom := &stage{name: "custom resource", retry: true}
 	var crdNames []string
 	for i, obj := range objects {
 		gk := obj.GroupVersionKind().GroupKind()

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // DeleteOptions are the options of Delete.
@@ -28,7 +30,7 @@ func (c *Client) Delete(ctx context.Context, objects []*unstructured.Unstructure
 			continue
 		}
 		if opts.Detail != nil {
-			opts.Detail(fmt.Sprintf("deleting %d %s", len(s.indices), s.name))
+			opts.Detail("deleting " + plain.Count(len(s.indices), s.name))
 		}
 		if err := Each(parallelism, s.indices, func(i int) error { return c.deleteOne(ctx, objects[i], opts) }); err != nil {
 			return err

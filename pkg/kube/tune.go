@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Tuning sets the parallelism and the resources of one manager.
@@ -111,7 +113,8 @@ func EditManager(deployment *unstructured.Unstructured, edit func(container map[
 		i = 0
 	}
 	if i < 0 {
-		return fmt.Errorf("%s has %d containers, none of them called %s", RefOf(deployment), len(containers), managerContainer)
+		return fmt.Errorf("%s has %s, none of them called %s", RefOf(deployment),
+			plain.Count(len(containers), "container"), managerContainer)
 	}
 	container, ok := containers[i].(map[string]any)
 	if !ok {

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // ContextName is the context that a management cluster has in the user's kubeconfig.
@@ -118,7 +119,7 @@ func FindCluster(ctx context.Context, manager *capi.Manager, wanted string) (*ca
 		return nil, diag.Usage(hint, "no workload cluster %s", wanted)
 	}
 	return nil, diag.Usage("write NAMESPACE/NAME: "+strings.Join(FullNames(found), " or "),
-		"there are %d workload clusters called %s", len(found), wanted)
+		"there are %s called %s", plain.Count(len(found), "workload cluster"), wanted)
 }
 
 // FullNames are the clusters as NAMESPACE/NAME.

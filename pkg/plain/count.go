@@ -22,11 +22,14 @@ func Are(n int) string {
 	return "are"
 }
 
-// Plural is the word for several of what.
+// Plural is the word for several of what. A kind that has a plural for its name, such as Endpoints, keeps it.
 func Plural(what string) string {
 	if stem, ok := strings.CutSuffix(what, "y"); ok && !strings.HasSuffix(stem, "a") && !strings.HasSuffix(stem, "e") &&
 		!strings.HasSuffix(stem, "o") {
 		return stem + "ies"
+	}
+	if isPlural(what) {
+		return what
 	}
 	for _, ending := range []string{"s", "x", "ch", "sh"} {
 		if strings.HasSuffix(what, ending) {
@@ -34,6 +37,12 @@ func Plural(what string) string {
 		}
 	}
 	return what + "s"
+}
+
+// isPlural says whether what ends in an s behind a consonant other than s, as no singular does that fleetctl counts.
+func isPlural(what string) bool {
+	n := len(what)
+	return n > 1 && what[n-1] == 's' && !strings.ContainsRune("aeiousy", rune(what[n-2]))
 }
 
 // Thousands is a number with a comma between every three digits.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Engine is the container engine of this machine as several checks see it; it is asked once.
@@ -144,7 +145,7 @@ func judgeMemory(info engine.Info) Result {
 	case info.MemoryBytes < memoryWarn*9/10:
 		return Warn(hint, "%s; %s are better", size(info.MemoryBytes), size(memoryWarn))
 	}
-	return OK("%s, %d CPUs", size(info.MemoryBytes), info.CPUs)
+	return OK("%s, %s", size(info.MemoryBytes), plain.Count(info.CPUs, "CPU"))
 }
 
 // CheckStore checks that there is space for images where the engine keeps them.

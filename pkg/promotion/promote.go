@@ -317,13 +317,8 @@ func (p *run) look(ctx context.Context) error {
 			p.tags = append(p.tags, t)
 		}
 	}
-	for _, tags := range [][]gitrepo.Tag{p.tags, p.onlyHere} {
-		slices.SortFunc(tags, func(a, b gitrepo.Tag) int {
-			x, _ := p.version(a.Name)
-			y, _ := p.version(b.Name)
-			return cmp.Or(y.Compare(x), cmp.Compare(a.Name, b.Name))
-		})
-	}
+	p.sort(p.tags)
+	p.sort(p.onlyHere)
 	return nil
 }
 

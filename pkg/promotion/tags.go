@@ -2,6 +2,7 @@ package promotion
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 )
 
@@ -178,6 +180,43 @@ func (p *run) named(name string) (gitrepo.Tag, bool, error) {
 		return gitrepo.Tag{}, false, diag.Usage("name an existing one ("+p.newestTags()+"), or a new one above "+p.tags[0].Name, "%s", there)
 	}
 	return p.fresh(name)
+}
+
+// Tags returns the tags of a channel in this clone, the newest first, for completion: it asks no remote. With an empty name, the channel is
+// the only one of tags. Errors: those of fleetrepo's Open and TagChannel, and of gitrepo's Open and Tags.
+func Tags(ctx context.Context, dir, channel string) ([]string, error) {
+	p := &run{}
+	var err error
+	if p.repo, err = fleetrepo.Open(dir); err != nil {
+		return nil, err
+	}
+	if p.channel, err = p.repo.TagChannel(channel); err != nil {
+		return nil, err
+	}
+	if p.git, err = gitrepo.Open(p.repo.Dir); err != nil {
+		return nil, err
+	}
+	all, err := p.git.Tags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.sort(all)
+	var names []string
+	for _, t := range all {
+		if _, ok := p.version(t.Name); ok {
+			names = append(names, t.Name)
+		}
+	}
+	return names, nil
+}
+
+// sort sorts tags of the channel, the newest first.
+func (p *run) sort(tags []gitrepo.Tag) {
+	slices.SortFunc(tags, func(a, b gitrepo.Tag) int {
+		x, _ := p.version(a.Name)
+		y, _ := p.version(b.Name)
+		return cmp.Or(y.Compare(x), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // newestTags lists the last tags of the channel.

@@ -109,7 +109,8 @@ func Delete(ctx context.Context, deps management.Deps, o Options, d DeleteOption
 	})
 	if err != nil {
 		return nil, diag.Wrap(fmt.Sprintf("delete the rest of the cluster %s", d.Cluster), steps.TimedOut(ctx, err),
-			fmt.Sprintf("%d of %d resources are gone; correct this, and run the same command again", len(result.Deleted), len(now.Resources)))
+			fmt.Sprintf("%d of %s %s gone; correct this, and run the same command again", len(result.Deleted),
+				plain.Count(len(now.Resources), "resource"), plain.Are(len(now.Resources))))
 	}
 	return result, result.lookLast(ctx, deps, o, d)
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
@@ -93,7 +94,7 @@ func compareDepth(a, b string) int {
 func (l *loadedChart) renderTemplates(c *chart.Chart, top common.Values, at *whereabouts) (map[string]string, error) {
 	l.prepare.Do(func() { l.templates = newTemplates(l.chart) })
 	if l.beyond.Load() >= mayGoBeyond {
-		return nil, beyond("the chart went beyond what its templates may take for %d others already", mayGoBeyond)
+		return nil, beyond("the chart went beyond what its templates may take for %s already", plain.Count(mayGoBeyond, "other"))
 	}
 	files, err := l.renderWithin(c, top, at)
 	if bound := boundOf(err); bound != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo/valuesschema"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -151,7 +152,7 @@ func (r *Renderer) Cluster(ctx context.Context, name string) (*Result, error) {
 		return r.manifestCluster(ctx, name)
 	case len(found) > 1:
 		return nil, diag.Usage("say which one: "+strings.Join(found, "/"+short+", ")+"/"+short,
-			"there are %d clusters called %s", len(found), short)
+			"there are %s called %s", plain.Count(len(found), "cluster"), short)
 	}
 	return r.render(ctx, scope{environment: found[0], cluster: short})
 }
@@ -178,7 +179,8 @@ func (r *Renderer) manifestCluster(ctx context.Context, name string) (*Result, e
 	case len(found) == 0:
 		return nil, diag.Unknown("cluster", name, slices.Compact(known), "`fleetctl cluster add` makes one")
 	case len(found) > 1:
-		return nil, diag.Usage("say which one: "+strings.Join(found, ", "), "there are %d clusters called %s", len(found), name)
+		return nil, diag.Usage("say which one: "+strings.Join(found, ", "),
+			"there are %s called %s", plain.Count(len(found), "cluster"), name)
 	}
 	is := scope{cluster: found[0]}
 	out := &Result{Files: all.Files, Findings: all.Findings}

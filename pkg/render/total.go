@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // These are the limits of a fleet, for all its management clusters together. The confined process sends the result to its parent, which has
@@ -40,8 +41,9 @@ func (t *total) add(owner Owner, at Source, all []*Object, more int) diag.Findin
 	}
 	return diag.Findings{{
 		Severity: diag.SeverityError, Rule: RuleLimits, File: at.File, Line: at.Line,
-		Summary: fmt.Sprintf("%s: with its %d objects (%d MiB) the fleet has more than %d objects, or %d MiB of them: they are not rendered. "+
-			"Most of it comes from %s (%d MiB)", owner, len(all), size>>20, MaxObjects, maxTotal>>20, t.largest, t.most>>20),
+		Summary: fmt.Sprintf("%s: with its %s (%d MiB) the fleet has more than %d objects, or %d MiB of them: they are not rendered. "+
+			"Most of it comes from %s (%d MiB)", owner, plain.Count(len(all), "object"), size>>20, MaxObjects, maxTotal>>20, t.largest,
+			t.most>>20),
 		Hint: "render a part of the fleet with --environment or --cluster",
 	}}
 }
@@ -54,7 +56,7 @@ func fewer(all diag.Findings) diag.Findings {
 	out := all[: MaxFindings-1 : MaxFindings-1]
 	return append(out, diag.Finding{
 		Severity: diag.SeverityError, Rule: RuleLimits, File: all[len(out)].File,
-		Summary: fmt.Sprintf("there are %d findings; the rest is left out", len(all)),
+		Summary: fmt.Sprintf("there are %s; the rest is left out", plain.Count(len(all), "finding")),
 		Hint:    "correct the first ones",
 	})
 }

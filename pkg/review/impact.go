@@ -2,7 +2,6 @@ package review
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -331,11 +330,11 @@ func (j *judge) counted() []Impact {
 	return all
 }
 
-// perKind is text such as "1 ConfigMap, 2 Role".
+// perKind is text such as "1 ConfigMap, 2 Roles".
 func perKind(kinds map[string]int) string {
 	parts := make([]string, 0, len(kinds))
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
+		parts = append(parts, plain.Count(kinds[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/status"
 	"github.com/fleetctl/fleetctl/pkg/version"
 	"github.com/fleetctl/fleetctl/pkg/why"
@@ -189,7 +190,7 @@ func (b *bundle) writeObjects(ctx context.Context, objects []unstructured.Unstru
 	size := 0
 	for i := range objects {
 		if ctx.Err() != nil || size > maxTotal {
-			b.unread = append(b.unread, fmt.Sprintf("%d objects: there was no time, or no room, for them", len(objects)-i))
+			b.unread = append(b.unread, plain.Count(len(objects)-i, "object")+": there was no time, or no room, for more")
 			break
 		}
 		obj := &objects[i]

@@ -16,6 +16,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
@@ -111,8 +112,10 @@ func Holds(cluster *capi.Cluster, declared, wanted string) string {
 	switch {
 	case behind >= 0:
 		return fmt.Sprintf("it runs %s, and the fleet repo has it at %s", strings.Join(cluster.ControlPlaneVersions, " and "), declared)
+	case pools && r.UpToDate < r.Desired && r.Desired == 1:
+		return "its node is not as the fleet repo has it"
 	case pools && r.UpToDate < r.Desired:
-		return fmt.Sprintf("%d of its %d nodes are as the fleet repo has them", r.UpToDate, r.Desired)
+		return fmt.Sprintf("%d of its %s are as the fleet repo has them", r.UpToDate, plain.Count(int(r.Desired), "node"))
 	}
 	return ""
 }

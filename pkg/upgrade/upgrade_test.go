@@ -27,6 +27,12 @@ func TestHoldsUpgrade(t *testing.T) {
 			"v1.36.4", "v1.36.4",
 			"2 of its 3 nodes are as the fleet repo has them",
 		},
+		"pools, an image on the way to the only node": {
+			[]string{"v1.36.4"},
+			capi.Replicas{Desired: 1},
+			"v1.36.4", "v1.36.4",
+			"its node is not as the fleet repo has it",
+		},
 		"pools, not begun": {
 			[]string{"v1.35.9"},
 			capi.Replicas{Desired: 3, UpToDate: 3},

@@ -84,7 +84,7 @@ func TestManyMessages(t *testing.T) {
 	many := strings.Repeat(`"`+strings.Repeat("ä", 600)+`",`, 2000)
 	s := strangeVault(t, 0, says(400, `{"errors":[`+strings.TrimSuffix(many, ",")+`]}`))
 	_, err := s.client(t, nil).Read(t.Context(), "secret/x")
-	if err == nil || len(err.Error()) > 4000 || !utf8.ValidString(err.Error()) || !strings.HasSuffix(err.Error(), "and 1995 more messages") {
+	if err == nil || len(err.Error()) > 4000 || !utf8.ValidString(err.Error()) || !strings.HasSuffix(err.Error(), "and 1,995 more messages") {
 		t.Errorf("%d bytes: %.200v", len(fmt.Sprint(err)), err)
 	}
 }

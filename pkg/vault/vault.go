@@ -21,6 +21,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/contact"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
@@ -386,7 +387,7 @@ func (c *Client) said(texts []string, token string) []string {
 	var out []string
 	for i, text := range texts {
 		if i == maxMessages {
-			return append(out, fmt.Sprintf("and %d more messages", len(texts)-i))
+			return append(out, "and "+plain.Count(len(texts)-i, "more message"))
 		}
 		text = sameorigin.Without(text, token, c.config.Token, c.config.SecretID, c.config.JWT)
 		out = append(out, strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), maxSaid)], "")))

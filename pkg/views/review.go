@@ -181,7 +181,7 @@ func origin(o *render.Object) string {
 		return from + ", on " + o.Targets[0]
 	}
 	if len(o.Targets) > 1 {
-		return fmt.Sprintf("%s, on %d clusters", from, len(o.Targets))
+		return from + ", on " + plain.Count(len(o.Targets), "cluster")
 	}
 	return from
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/guises"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/status"
 )
 
@@ -153,7 +154,8 @@ func (l *look) find(ctx context.Context, manager *capi.Manager) error {
 	case len(found) == 1:
 		l.cluster, l.key = &found[0], found[0].Key()
 	case len(found) > 1:
-		return diag.Usage("write NAMESPACE/NAME", "there are %d workload clusters called %s", len(found), l.from.Cluster)
+		return diag.Usage("write NAMESPACE/NAME", "there are %s called %s",
+			plain.Count(len(found), "workload cluster"), l.from.Cluster)
 	case l.from.Declared != nil:
 		l.key = l.from.Declared.Key
 	default:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // ErrNoManagementCluster is in the error of Fleet.ManagementCluster if the fleet has no management cluster of the name.
@@ -33,7 +34,8 @@ func (f *Fleet) ManagementCluster(name string) (*ManagementCluster, error) {
 	case len(all) == 0:
 		return nil, diag.Errorf("add one under spec.managementClusters", "%w: fleet %s declares none", ErrNoManagementCluster, f.Metadata.Name)
 	case name == "":
-		return nil, diag.Usage("choose one with --management: "+choices, "fleet %s has %d management clusters", f.Metadata.Name, len(all))
+		return nil, diag.Usage("choose one with --management: "+choices, "fleet %s has %s", f.Metadata.Name,
+			plain.Count(len(all), "management cluster"))
 	}
 	return nil, UnknownManagementCluster(name, names)
 }

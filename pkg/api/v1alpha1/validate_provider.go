@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/sameorigin"
 )
 
@@ -218,7 +219,7 @@ func (v *validator) variable(at string, x Variable) {
 		}
 	}
 	if len(sources) > 1 {
-		v.errorf(RuleValue, at, "keep one of them", "variable has %d sources: %s", len(sources), strings.Join(sources, ", "))
+		v.errorf(RuleValue, at, "keep one of them", "variable has %s: %s", plain.Count(len(sources), "source"), strings.Join(sources, ", "))
 	}
 	if len(x.Command) > 0 && x.Command[0] == "" {
 		v.errorf(RuleValue, at+".command", "the first item is the program to run", "command has no program")

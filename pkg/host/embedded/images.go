@@ -12,6 +12,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/controlplane"
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/images"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // DefaultKubernetesVersion is the Kubernetes version of a new host, unless the caller names another one.
@@ -132,7 +133,7 @@ func load(ctx context.Context, dir string, archive host.ImageArchive, refs []str
 		return err
 	}
 	if detail != nil {
-		detail(fmt.Sprintf("unpacking %d images", len(refs)))
+		detail("unpacking " + plain.Count(len(refs), "image"))
 	}
 	return store.Load(ctx, archive, refs...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/internal/apiserver"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // Options names the cluster.
@@ -125,7 +126,8 @@ func (h *Host) LoadImages(_ context.Context, images host.ImageArchive, _ func(st
 		return nil
 	}
 	return diag.Errorf("push the bundle's images to a registry that the cluster reaches, and leave out --bundle",
-		"management cluster %s is an existing cluster: its %d images cannot be loaded into it", h.name, len(images.Names()))
+		"management cluster %s is an existing cluster: fleetctl cannot load %s into it", h.name,
+		plain.Count(len(images.Names()), "image"))
 }
 
 // Delete removes nothing, because the cluster belongs to the user. leftovers says what is still installed, and how to remove it.

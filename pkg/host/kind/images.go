@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/host"
 	"github.com/fleetctl/fleetctl/pkg/host/engine"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // LoadImages loads the images that the node lacks. A nil archive has no images.
@@ -23,7 +24,7 @@ func (h *Host) LoadImages(ctx context.Context, images host.ImageArchive, detail 
 		return err
 	}
 	if detail != nil {
-		detail(fmt.Sprintf("loading %d images", len(missing)))
+		detail("loading " + plain.Count(len(missing), "image"))
 	}
 	return h.importImages(ctx, images, missing)
 }

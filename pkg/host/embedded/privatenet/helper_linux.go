@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fleetctl/fleetctl/pkg/host/embedded/process"
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // helperVariable marks a process as the helper. helperSocket is the file descriptor on which the helper is asked.
@@ -166,14 +167,14 @@ func receiveSocket(conn int) (errno syscall.Errno, fd int, err error) {
 		return 0, -1, fmt.Errorf("it sent no socket: %w", err)
 	}
 	if len(messages) != 1 {
-		return 0, -1, fmt.Errorf("it sent no socket: %d messages", len(messages))
+		return 0, -1, fmt.Errorf("it sent no socket: %s", plain.Count(len(messages), "message"))
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil {
 		return 0, -1, fmt.Errorf("it sent no socket: %w", err)
 	}
 	if len(fds) != 1 {
-		return 0, -1, fmt.Errorf("it sent %d sockets", len(fds))
+		return 0, -1, fmt.Errorf("it sent %s", plain.Count(len(fds), "socket"))
 	}
 	return 0, fds[0], nil
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
 // spawner is a thread that starts all children and never ends. The kernel sends a child the signal of its parent's death when the
@@ -142,7 +144,7 @@ func parseStat(raw []byte) (s stat, err error) {
 	const first, group, threads, start = 3, 5, 20, 22
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
 	if len(fields) <= start-first {
-		return s, fmt.Errorf("it has only %d fields", len(fields)+first-1)
+		return s, fmt.Errorf("it has only %s", plain.Count(len(fields)+first-1, "field"))
 	}
 	s.state = fields[0][0]
 	if s.group, err = strconv.Atoi(string(fields[group-first])); err != nil {
