@@ -280,7 +280,7 @@ func (r *run) checkLock() diag.Findings {
 	}
 	out := r.checkChartDigests()
 	for _, wanted := range components.Providers(r.fleet) {
-		if wanted.Version != "" && r.lock.Find(wanted) == nil {
+		if wanted.Version != "" && r.lock.Find(wanted) == nil && isKnown(wanted) {
 			out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
 				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` adds it"))
 		}
