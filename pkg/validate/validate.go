@@ -86,6 +86,8 @@ type run struct {
 	// undecoded are the renderer's findings about Flux objects that it could not read.
 	undecoded []said
 	accepted  accepted
+	// unseen is the result of gaps.
+	unseen []*gap
 	// noCharts says why charts outside of the repo were not rendered.
 	noCharts map[render.OutsideChart]givenChart
 }
