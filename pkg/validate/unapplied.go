@@ -25,6 +25,8 @@ type passedOver struct {
 	// paths are the paths of the Flux Kustomizations that work on workload clusters.
 	paths    map[string]bool
 	clusters []*cluster
+	// texts are the texts in which a file may be named, by their files. isNamed fills it.
+	texts    map[string]string
 	findings diag.Findings
 }
 
@@ -384,9 +386,4 @@ func (u *passedOver) inChart(name string) bool {
 		}
 	}
 	return false
-}
-
-// isNamed tells whether another file names this file by its whole path, as valuesFiles of a chart and scripts of pipelines do.
-func (u *passedOver) isNamed(name string) bool {
-	return slices.ContainsFunc(u.tree.files, func(f *file) bool { return f.path != name && bytes.Contains(f.content, []byte(name)) })
 }
