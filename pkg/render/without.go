@@ -67,7 +67,7 @@ func (b *builds) rest(files *closure, dir string, names []string, spec buildSpec
 			out.add(b.whole(dir, []string{name}, spec, specText))
 		}
 	}
-	if out.findings.Err() == nil { // they do not go together
+	if out.findings.Err() == nil && len(out.unbuilt) == 0 { // they do not go together
 		out.findings = failed.findings
 	}
 	return out

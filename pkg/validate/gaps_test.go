@@ -48,7 +48,8 @@ func expect(t *testing.T, findings diag.Findings, wanted ...string) {
 func TestJudgedBesideUnread(t *testing.T) {
 	const kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [broken.yaml, app.yaml, own.yaml]\n"
 	own := wants("own", "db")
-	patch := "patches:\n- target: {kind: HelmRepository, name: app}\n  patch: '[{\"op\": \"replace\", \"path\": \"/spec/interval\", \"value\": \"2h\"}]'\n"
+	patch := "patches:\n- target: {kind: HelmRepository, name: app}\n" +
+		"  patch: '[{\"op\": \"replace\", \"path\": \"/spec/interval\", \"value\": \"2h\"}]'\n"
 	for name, tt := range map[string]struct {
 		files  map[string]string
 		wanted []string
