@@ -26,6 +26,8 @@ type closure struct {
 	weights  map[string]int
 	within   []string // the folders of plugin configurations whose build needs this closure
 	findings diag.Findings
+	// resources are the files that are named as resources. without are those to leave out, because they cannot be read.
+	resources, without map[string]bool
 	// lenient leaves remote resources out, each with a finding in left.
 	lenient bool
 	left    diag.Findings
@@ -37,6 +39,7 @@ func newClosure(r *repo) *closure {
 	return &closure{
 		repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{},
 		tops: map[string]*kustypes.Kustomization{}, aimed: map[string]*kustFile{}, weights: map[string]int{},
+		resources: map[string]bool{},
 	}
 }
 

@@ -14,15 +14,15 @@ func (r *Renderer) Folder(ctx context.Context, dir string) ([]*Object, diag.Find
 		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RulePath, File: dir, Summary: "there is no such folder"}}
 	}
 	defer r.cache.use()()
-	built, findings := r.builds.build(ctx, dir, buildSpec{}, scope{})
-	objects := make([]*Object, 0, len(built))
-	for _, c := range built {
+	built := r.builds.build(ctx, dir, buildSpec{}, scope{})
+	objects := make([]*Object, 0, len(built.objects))
+	for _, c := range built.objects {
 		objects = append(objects, &Object{
 			APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Metadata.Namespace, Name: c.Metadata.Name, JSON: c.json,
 			Source: c.source, Template: c.template,
 		})
 	}
-	return objects, findings
+	return objects, built.findings
 }
 
 // Release renders one HelmRelease, given as JSON, with the chart in a folder, instead of the chart that the release names. configMaps has

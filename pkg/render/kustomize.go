@@ -59,17 +59,16 @@ type builds struct {
 
 // built is a folder with a spec.
 type built struct {
-	once     sync.Once
-	objects  []*content
-	findings diag.Findings
+	once sync.Once
+	outcome
 }
 
 // build returns the objects of a folder as kustomize-controller builds them. The folder must exist. Objects that are not in the scope may
 // be missing from the result.
-func (b *builds) build(ctx context.Context, dir string, spec buildSpec, s scope) ([]*content, diag.Findings) {
+func (b *builds) build(ctx context.Context, dir string, spec buildSpec, s scope) outcome {
 	text, err := json.Marshal(spec)
 	if err != nil {
-		return nil, diag.Findings{{Severity: diag.SeverityError, Rule: RuleKustomize, File: dir, Summary: err.Error()}}
+		return nothing(dir, diag.Findings{{Severity: diag.SeverityError, Rule: RuleKustomize, File: dir, Summary: err.Error()}})
 	}
 	name := strings.Join([]string{dir, string(text), s.environment, s.cluster}, "\x00")
 	b.mu.Lock()
@@ -82,24 +81,27 @@ func (b *builds) build(ctx context.Context, dir string, spec buildSpec, s scope)
 		b.done[name] = one
 	}
 	b.mu.Unlock()
-	one.once.Do(func() { one.objects, one.findings = b.folder(ctx, dir, spec, text, s) })
-	return one.objects, one.findings
+	one.once.Do(func() { one.outcome = b.folder(ctx, dir, spec, text, s) })
+	return one.outcome
 }
 
-func (b *builds) folder(ctx context.Context, dir string, spec buildSpec, specText []byte, s scope) ([]*content, diag.Findings) {
+func (b *builds) folder(ctx context.Context, dir string, spec buildSpec, specText []byte, s scope) outcome {
 	names, findings := b.resources(dir)
 	if findings != nil {
-		return nil, findings
+		return nothing(dir, findings)
 	}
 	if names == nil || !spec.perFile() {
 		return b.whole(dir, names, spec, specText)
 	}
 	alone, rest, findings := b.alone(ctx, dir, names, spec, specText, s)
-	if len(rest) == 0 {
-		return alone, findings
+	var out outcome
+	if len(rest) > 0 {
+		out = b.whole(dir, rest, spec, specText)
 	}
-	all, more := b.whole(dir, rest, spec, specText)
-	return append(slices.Clip(all), alone...), append(findings, more...)
+	together := out.findings
+	out.findings = findings
+	out.add(outcome{objects: alone, findings: together, unread: unreadIn(findings)})
+	return out
 }
 
 // files returns the files that the builds have read.
@@ -216,12 +218,12 @@ func (b *builds) alone(
 	specText []byte,
 	s scope,
 ) ([]*content, []string, diag.Findings) {
-	type outcome struct {
+	type alone struct {
 		objects  []*content
 		findings diag.Findings
 		together bool
 	}
-	outcomes := make([]outcome, len(names))
+	outcomes := make([]alone, len(names))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
@@ -290,23 +292,29 @@ func (b *builds) one(name string, spec buildSpec, specText []byte) (objects []*c
 	return objects, false, findings
 }
 
-// whole builds a folder with kustomize: from the named resources, or without names from its own kustomization.yaml.
-func (b *builds) whole(dir string, names []string, spec buildSpec, specText []byte) ([]*content, diag.Findings) {
-	files := b.gather(dir, names, spec)
+// whole builds a folder with kustomize: from the named resources, or without names from its own kustomization.yaml. If it does not build,
+// whole builds what can be built without the rest.
+func (b *builds) whole(dir string, names []string, spec buildSpec, specText []byte) outcome {
+	files := b.gather(dir, names, spec, nil)
 	if len(files.findings) > 0 {
-		return nil, files.findings
+		return b.rest(files, dir, names, spec, specText, nothing(dir, files.findings))
 	}
 	sum := files.digest()
 	k := digest([]byte(cacheFormat), []byte("folder"), []byte(dir), []byte(strings.Join(names, "\n")), sum[:], specText)
 	before := files.changes(spec)
 	if objects, ok := b.cache.get(k); ok {
-		return before.of(objects), files.left
+		return outcome{objects: before.of(objects), findings: files.left}
 	}
 	objects, findings := b.run(dir, names, files, spec)
 	if findings == nil {
 		b.cache.put(k, objects)
 	}
-	return before.of(objects), files.excuse(findings)
+	out := outcome{objects: before.of(objects), findings: files.excuse(findings)}
+	if findings.Err() != nil {
+		out.unbuilt = []string{dir}
+		return b.rest(files, dir, names, spec, specText, out)
+	}
+	return out
 }
 
 // linkLeftOut is the summary of the finding about a link and the like. Flux builds the rest of the folder.
@@ -317,10 +325,10 @@ func unbuilt(findings diag.Findings) bool {
 	return slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Severity == diag.SeverityError && f.Summary != linkLeftOut })
 }
 
-// gather reads the files from which kustomize builds a folder, and records them as read.
-func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
+// gather reads the files from which kustomize builds a folder, and records them as read. It leaves out the resources in without.
+func (b *builds) gather(dir string, names []string, spec buildSpec, without map[string]bool) *closure {
 	files := newClosure(b.repo)
-	files.lenient = b.lenient
+	files.lenient, files.without = b.lenient, without
 	if names == nil {
 		files.folder(dir, place{file: dir})
 	}
@@ -329,7 +337,7 @@ func (b *builds) gather(dir string, names []string, spec buildSpec) *closure {
 		case !utf8.ValidString(name):
 			files.problem(RulePath, place{file: name}, "its name is no UTF-8 text: Flux does not find the file", "rename it")
 		case b.repo.isFile(name):
-			files.asIs[name] = true
+			files.asIs[name], files.resources[name] = true, true
 			files.file(name, place{file: name})
 		case b.repo.isDir(name):
 			files.folder(name, place{file: name})

@@ -71,6 +71,10 @@ type Kustomization struct {
 	// Incomplete says that something of it could not be built, and a finding says why. The result lacks objects of it. Flux applies nothing
 	// of such a Kustomization, and deletes nothing that it applied before.
 	Incomplete bool
+	// Unread are the documents whose objects the result lacks because they cannot be read; without a line, whole files. Unbuilt are the
+	// folders and files of which the result may lack any objects.
+	Unread  []Source
+	Unbuilt []string
 }
 
 // Release is a HelmRelease that was found.

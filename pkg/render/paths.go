@@ -77,6 +77,13 @@ func (c *closure) path(dir string, name *string, what target, at place, field st
 		if what&aFolder != 0 && isKustomization(clean) {
 			return refuse(RuleKustomize, clean+" is no object", "name the folder that it is in")
 		}
+		if strings.HasPrefix(field, "resources[") || strings.HasPrefix(field, "bases[") {
+			c.resources[clean] = true
+			if c.without[clean] {
+				*name = leftOut
+				return 0
+			}
+		}
 		*name = given(dir, clean)
 		c.asIs[clean] = true
 		c.file(clean, at)

@@ -244,7 +244,7 @@ func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	b := &builds{repo: r.repo, lenient: r.foreign}
 	resources, findings := b.resources(dir)
 	if findings == nil {
-		findings = b.gather(dir, resources, buildSpec{}).findings
+		findings = b.gather(dir, resources, buildSpec{}, nil).findings
 	}
 	return slices.Sorted(maps.Keys(b.files())), findings.Err() == nil
 }

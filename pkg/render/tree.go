@@ -64,8 +64,7 @@ type item struct {
 	spec      kustomizev1.KustomizationSpec
 	namespace string
 
-	objects  []*content
-	findings diag.Findings
+	outcome
 }
 
 // name is a unique name of the Kustomization in the fleet.
@@ -142,10 +141,11 @@ func (w *walk) follow(ctx context.Context) {
 		for _, it := range wave {
 			w.result.Kustomizations = append(w.result.Kustomizations, it.k)
 			w.result.Findings = append(w.result.Findings, it.findings...)
-			it.k.Incomplete = unbuilt(it.findings)
+			it.k.Incomplete, it.k.Unread, it.k.Unbuilt = unbuilt(it.findings), it.unread, it.unbuilt
 			objects := w.adopt(it)
 			if beyond := w.total.add(it.k.Owner, it.k.Source, objects, len(it.objects)-len(objects)); beyond != nil {
 				w.result.Findings, it.k.Incomplete = append(w.result.Findings, beyond...), true
+				it.k.Unbuilt = []string{it.k.Path}
 				continue
 			}
 			w.result.Objects = append(w.result.Objects, objects...)
@@ -176,8 +176,8 @@ func (w *walk) begin(ctx context.Context) []*item {
 		Owner: Owner{KindKustomization, fluxSystem, fluxSystem}, Path: dir, GitSource: fluxSystem, ManagementCluster: w.mgmt.Name,
 	}}
 	it.spec.Path = dir
-	objects, _ := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // the second build returns the findings
-	for _, c := range objects {
+	first := w.r.builds.build(ctx, dir, buildSpec{}, w.scope) // the second build returns the findings
+	for _, c := range first.objects {
 		if !isFlux(c, KindKustomization) || w.mgmt.Path == "" && (c.Metadata.Name != fluxSystem || c.Metadata.Namespace != fluxSystem) {
 			continue
 		}
@@ -224,7 +224,7 @@ func (w *walk) planned() []*item {
 // build builds the Kustomizations of a wave, and then fills in their variables, because a ConfigMap may be in another Kustomization of the
 // wave.
 func (w *walk) build(ctx context.Context, wave []*item) {
-	each(wave, func(it *item) { it.objects, it.findings = w.buildOne(ctx, it) })
+	each(wave, func(it *item) { it.outcome = w.buildOne(ctx, it) })
 	for _, it := range wave {
 		w.learn(it.objects, it.k.Targets)
 	}
@@ -244,15 +244,15 @@ func each[T any](all []T, do func(T)) {
 	_ = group.Wait() // no function returns an error
 }
 
-func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Findings) {
-	fail := func(rule, summary, hint string) diag.Findings {
-		return diag.Findings{{
+func (w *walk) buildOne(ctx context.Context, it *item) outcome {
+	fail := func(rule, summary, hint string) outcome {
+		return nothing(it.k.Path, diag.Findings{{
 			Severity: diag.SeverityError, Rule: rule, File: it.k.Source.File, Line: it.k.Source.Line,
 			Summary: it.k.Owner.String() + ": " + summary, Hint: hint,
-		}}
+		}})
 	}
 	if !w.r.repo.isDir(it.k.Path) {
-		return nil, fail(RulePath, fmt.Sprintf("the folder %s that it applies is not in the repo", it.k.Path),
+		return fail(RulePath, fmt.Sprintf("the folder %s that it applies is not in the repo", it.k.Path),
 			w.r.repo.missingHint(it.k.Path))
 	}
 	spec := buildSpec{
@@ -261,20 +261,20 @@ func (w *walk) buildOne(ctx context.Context, it *item) ([]*content, diag.Finding
 	}
 	var findings diag.Findings
 	if spec.Components, findings = w.components(it); findings != nil {
-		return nil, findings
+		return nothing(it.k.Path, findings)
 	}
 	if err := spec.screen(); err != nil {
-		return nil, fail(RuleScreen, err.Error(), "")
+		return fail(RuleScreen, err.Error(), "")
 	}
 	if i := untargeted(spec.Patches); i >= 0 {
-		return nil, fail(RuleKustomize, fmt.Sprintf("spec.patches[%d]: %s", i, NeedsTargetSummary), NeedsTargetHint)
+		return fail(RuleKustomize, fmt.Sprintf("spec.patches[%d]: %s", i, NeedsTargetSummary), NeedsTargetHint)
 	}
-	objects, findings := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
-	complete := !slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Rule == RuleRemote })
-	if w.scope == (scope{}) && findings.Err() == nil && complete {
-		findings = slices.Concat(findings, idlePatches(it, objects), idleImages(it, objects))
+	out := w.r.builds.build(ctx, it.k.Path, spec, w.scope)
+	complete := !slices.ContainsFunc(out.findings, func(f diag.Finding) bool { return f.Rule == RuleRemote })
+	if w.scope == (scope{}) && out.findings.Err() == nil && complete {
+		out.findings = slices.Concat(out.findings, idlePatches(it, out.objects), idleImages(it, out.objects))
 	}
-	return objects, findings
+	return out
 }
 
 // finishOne does what kustomize-controller does after kustomize, and reports objects that are declared twice.
@@ -282,7 +282,8 @@ func (w *walk) finishOne(it *item) {
 	end, err := w.r.begin(it.name(), "", nil)
 	defer end()
 	if err != nil {
-		it.objects, it.findings = nil, append(slices.Clip(it.findings), diag.Finding{
+		it.objects, it.unbuilt = nil, []string{it.k.Path}
+		it.findings = append(slices.Clip(it.findings), diag.Finding{
 			Severity: diag.SeverityError, Rule: RuleLimits, File: it.k.Source.File, Line: it.k.Source.Line,
 			Summary: fmt.Sprintf("fill in the variables of %s: %v", it.k.Owner, err),
 		})
@@ -302,6 +303,7 @@ func (w *walk) finishOne(it *item) {
 				Summary: fmt.Sprintf("%s %s: fill in the variables of %s: %v", c.Kind, c.Metadata.Name, it.k.Owner, err),
 				Hint:    "write $${ for a ${ that must stay",
 			})
+			it.unread = append(slices.Clip(it.unread), c.source)
 			continue
 		}
 		if it.spec.PostBuild == nil {

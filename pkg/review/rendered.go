@@ -133,6 +133,12 @@ func packKustomization(p *packer, k *render.Kustomization) {
 	p.texts(k.Targets)
 	p.flag(k.Suspended)
 	p.flag(k.Incomplete)
+	p.unsigned(uint64(len(k.Unread)))
+	for _, at := range k.Unread {
+		p.text(at.File)
+		p.number(at.Line)
+	}
+	p.texts(k.Unbuilt)
 }
 
 func unpackKustomization(u *unpacker) *render.Kustomization {
@@ -141,6 +147,10 @@ func unpackKustomization(u *unpacker) *render.Kustomization {
 		*s = u.text()
 	}
 	k.Source.Line, k.Targets, k.Suspended, k.Incomplete = u.number(), u.texts(), u.flag(), u.flag()
+	for range u.count() {
+		k.Unread = append(k.Unread, render.Source{File: u.text(), Line: u.number()})
+	}
+	k.Unbuilt = u.texts()
 	return k
 }
 

@@ -36,25 +36,23 @@ func addonTask(ctx context.Context, a addon) (diag.Findings, error) {
 	dir, files := a.Dir, a.Files
 	t, findings := treeOf(files)
 	findings = append(findings, checkSecrets(t)...)
-	if !t.isBroken() {
-		r := &run{tree: t, rendered: &render.Result{}}
-		var nothing embed.FS // all files are in the tree
-		r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{},
-			render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).Folder(ctx, dir)
-		findings = append(findings, r.renderFindings(&placement{})...)
-		s := newSchemas(nil)
-		s.addMade(t, r.rendered.Objects)
-		s.addTree(t)
-		objects := r.objects()
-		if err := r.judge(ctx, s, kindsIn(objects), objects); err != nil {
-			return nil, err
-		}
-		findings = append(findings, s.findings...)
-		for _, o := range objects {
-			findings = append(append(findings, o.findings...), tooEarly(o)...)
-		}
-		findings = append(findings, unknownKinds(s, objects)...)
+	r := &run{tree: t, rendered: &render.Result{}}
+	var nothing embed.FS // all files are in the tree
+	r.rendered.Objects, r.rendered.Findings = render.New(t.filesOver(nothing), &v1alpha1.Fleet{},
+		render.Options{Begin: confine.Watch(ctx), Time: confine.TimeLimit(ctx)}).Folder(ctx, dir)
+	findings = append(findings, r.renderFindings(&placement{})...)
+	s := newSchemas(nil)
+	s.addMade(t, r.rendered.Objects)
+	s.addTree(t)
+	objects := r.objects()
+	if err := r.judge(ctx, s, kindsIn(objects), objects); err != nil {
+		return nil, err
 	}
+	findings = append(findings, s.findings...)
+	for _, o := range objects {
+		findings = append(append(findings, o.findings...), tooEarly(o)...)
+	}
+	findings = append(findings, unknownKinds(s, objects)...)
 	left, _ := t.silence(tidy(findings))
 	return tidy(left), ctx.Err()
 }

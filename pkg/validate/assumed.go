@@ -76,10 +76,10 @@ func (r *run) roots() []roots.Root {
 // checkAnything reports a repo of which Flux applies nothing, or of which nothing could be checked. Without this finding, the result would
 // look like that of a valid repo.
 func (r *run) checkAnything(renderer *render.Renderer, all []*object) diag.Findings {
-	if r.tree.isBroken() || r.lacksObjects() {
-		return nil
-	}
 	if len(r.rendered.Objects) == 0 {
+		if r.tree.isBroken() || r.lacksObjects() {
+			return nil // what keeps them from being applied is reported
+		}
 		hint := "`fleetctl init` writes what a management cluster applies; declare clusters with `fleetctl cluster add`"
 		if hidden := r.hidden(renderer); hidden > 0 {
 			hint = fmt.Sprintf("source-controller leaves out %d of its YAML files: look at .sourceignore", hidden)

@@ -120,6 +120,9 @@ func (s *resolver) checkSelection(p place, o *object, sel *selection) diag.Findi
 			near = append(near, l)
 		}
 	}
+	if slices.ContainsFunc(s.run.gaps(), func(g *gap) bool { return g.mayMatch(p, o.Namespace, sel.wanted) }) {
+		return nil
+	}
 	if len(found) > 0 {
 		return s.checkTargetPorts(o, sel, found)
 	}

@@ -23,6 +23,9 @@ func (s *resolver) checkBudget(p place, o *object) diag.Findings {
 	if o.Kind != "PodDisruptionBudget" || groupOf(o) != "policy" || o.Template != "" || o.Suspended || len(o.selects) != 1 {
 		return nil
 	}
+	if s.run.lacksIn(p, o.Namespace) {
+		return nil
+	}
 	least := fieldsOf(o).In("spec")["minAvailable"]
 	if least == nil || least == "100%" { // which is wrong with any number of pods, and reported for it
 		return nil

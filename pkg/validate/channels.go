@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -60,6 +61,9 @@ func (c *channelCheck) environments(clusters []*cluster) {
 	}
 	for _, cl := range clusters {
 		dir := path.Dir(cl.dir)
+		if slices.ContainsFunc(c.gaps(), func(g *gap) bool { return g.everywhere || g.files[cl.file.path] }) {
+			continue // what applies it may be in what cannot be read
+		}
 		if applied[dir] || c.reported[dir] || !c.tree.has(path.Join(cl.mgmt.Dir(), "flux-system")) || c.unpromoted(cl) {
 			continue
 		}

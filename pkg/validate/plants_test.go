@@ -303,6 +303,10 @@ func plantsInFiles() []plant {
 			}, also: []string{RuleNotApplied},
 		},
 		{
+			name: "provider that nobody knows", rule: RuleValue, file: "fleet.yaml", old: "      version: v1.14.2\n",
+			becomes: "      version: v1.14.2\n    - name: awss\n", at: "name: awss",
+		},
+		{
 			name: "folder of no management cluster", rule: RuleFolder, file: "providers/aws/v1/mgmt/namespace.yaml",
 			becomes: "apiVersion: v1\nkind: Namespace\nmetadata: {name: aws}\n", at: "apiVersion",
 		},

@@ -30,15 +30,16 @@ func checkRefusedTogether(r *run, all []*object) diag.Findings {
 			}
 		}
 	}
-	c.allPools(r.hasAllObjects())
+	whole := r.hasAllObjects()
+	c.allPools(func(plane *object) bool {
+		return whole && !slices.ContainsFunc(plane.places(), func(p place) bool { return r.lacksIn(p, plane.Namespace) })
+	})
 	return slices.Concat(c.findings, c.sharedSecrets(all), c.sharedEndpoints(all))
 }
 
-// hasAllObjects tells whether there are certainly no objects beside those that validate knows: in what cannot be read or rendered, or comes
-// from outside.
+// hasAllObjects tells whether charts and folders from outside, or charts that do not render, certainly make no further objects.
 func (r *run) hasAllObjects() bool {
-	return !r.tree.isBroken() && !r.lacksObjects() &&
-		!slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return f.Rule == render.RuleRemote }) &&
+	return !slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return f.Rule == render.RuleRemote }) &&
 		!slices.ContainsFunc(r.rendered.Releases, func(rel *render.Release) bool { return !rel.Rendered || rel.Outside != nil })
 }
 
@@ -98,15 +99,15 @@ func (c *clusterParts) pool(made, plane *object) {
 	c.pools[plane] = append(c.pools[plane], made)
 }
 
-// allPools judges the pools of each cluster in AKS together. all tells whether the repo certainly has all pools.
-func (c *clusterParts) allPools(all bool) {
+// allPools judges the pools of each cluster in AKS together. all tells whether the repo certainly has all pools of a control plane.
+func (c *clusterParts) allPools(all func(plane *object) bool) {
 	for _, plane := range c.planes {
 		var pools []refused.Object
 		var reports []refused.Report
 		for _, o := range c.pools[plane] {
 			pools, reports = append(pools, c.read(o)), append(reports, c.report(o))
 		}
-		refused.JudgePools(pools, reports, all)
+		refused.JudgePools(pools, reports, all(plane))
 	}
 }
 

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -123,10 +124,30 @@ type said struct {
 
 func sayingOf(f diag.Finding) said { return said{f.File, f.Line, f.Rule, f.Summary} }
 
-// brokenAt tells whether a finding is about a file that cannot be read, or about a folder with such a file. Another finding reports the
-// file.
+// ownFaults are the rules of the renderer about faults that a file has whether or not another one can be read.
+var ownFaults = []string{
+	render.RulePath, render.RuleField, render.RuleDecode, render.RuleDuplicate, render.RuleTwice, render.RuleConflict, render.RuleSource,
+	render.RuleLiteral,
+}
+
+// brokenAt tells whether a finding is about a file that cannot be read, or may come of such a file in the folder. Another finding reports
+// the file.
 func (r *run) brokenAt(f diag.Finding) bool {
+	if slices.Contains(ownFaults, f.Rule) {
+		return false
+	}
 	dirs := []string{path.Dir(f.File)}
+	if i := slices.IndexFunc(r.rendered.Releases, func(rel *render.Release) bool {
+		return rel.Object.Source == render.Source{File: f.File, Line: f.Line}
+	}); i >= 0 {
+		release := r.rendered.Releases[i]
+		if !bytes.Contains(release.Object.JSON, []byte(`"valuesFrom"`)) {
+			dirs = nil
+		}
+		if release.Chart != "" {
+			dirs = append(dirs, release.Chart)
+		}
+	}
 	for _, k := range r.rendered.Kustomizations {
 		if k.Source.File == f.File && k.Source.Line == f.Line {
 			dirs = append(dirs, k.Path)

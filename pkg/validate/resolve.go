@@ -135,14 +135,11 @@ func (r *run) checkReferences(all []*object) diag.Findings {
 	}
 	s.findOpaque()
 	var out diag.Findings
-	// Otherwise the missing object may be in a file that cannot be read, or in a folder that does not build.
-	if !r.tree.isBroken() && !r.lacksObjects() {
-		for _, o := range applied {
-			out = append(out, s.check(o)...)
-			out = append(out, s.checkSelections(o)...)
-			for _, p := range o.places() {
-				out = append(out, slices.Concat(s.checkValues(p, o), s.checkScaled(p, o), s.checkBudget(p, o), s.checkClaims(p, o))...)
-			}
+	for _, o := range applied {
+		out = append(out, s.check(o)...)
+		out = append(out, s.checkSelections(o)...)
+		for _, p := range o.places() {
+			out = append(out, slices.Concat(s.checkValues(p, o), s.checkScaled(p, o), s.checkBudget(p, o), s.checkClaims(p, o))...)
 		}
 	}
 	return append(s.together(s.oncePerNamespace(out)), s.cycles(applied)...)
@@ -252,6 +249,9 @@ func (s *resolver) check(o *object) diag.Findings {
 				out = append(out, s.checkKey(p, o, ref)...)
 				out = append(out, s.checkResources(p, o, ref)...)
 				out = append(out, s.checkAdmits(p, o, ref)...)
+				continue
+			}
+			if slices.ContainsFunc(s.run.gaps(), func(g *gap) bool { return g.mayHave(p, ref.namespace, ref.name) }) {
 				continue
 			}
 			where := ""

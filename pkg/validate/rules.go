@@ -104,7 +104,10 @@ func rules() []rule {
 		{ID: RuleUnknownField, Severity: diag.SeverityError, Summary: "Every field is one that the kind, the chart or fleet.yaml knows."},
 		{ID: RuleType, Severity: diag.SeverityError, Summary: "Every value has the type of its field."},
 		{ID: RuleRequired, Severity: diag.SeverityError, Summary: "Every required field exists."},
-		{ID: RuleValue, Severity: diag.SeverityError, Summary: "Every value is one that its field takes."},
+		{
+			ID: RuleValue, Severity: diag.SeverityError, Summary: "Every value is one that its field takes.",
+			check: func(r *run, _ *judged) diag.Findings { return r.checkProviders() },
+		},
 		{ID: RuleDuplicate, Severity: diag.SeverityError, Summary: "Names and keys of lists are there once."},
 		{ID: RuleAPIVersion, Severity: diag.SeverityError, Summary: "The version of a kind is one that is served."},
 		{ID: RuleSchemaRule, Severity: diag.SeverityError, Summary: "An object keeps the rules (CEL) of its CRD."},

@@ -110,6 +110,9 @@ func (s *resolver) scaledBy(p place, o *object) *object {
 // requestsAreAdded tells whether the containers of an object may get requests that their authors did not write: from a LimitRange of the
 // namespace, or a VerticalPodAutoscaler.
 func (s *resolver) requestsAreAdded(p place, o *object) bool {
+	if s.run.lacksIn(p, o.Namespace) {
+		return true
+	}
 	if s.adders == nil {
 		s.adders = map[known]bool{}
 		for _, adder := range s.applied {

@@ -92,7 +92,9 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 			return nil, err
 		}
 	}
-	s.addProviders(ctx, r, slices.DeleteFunc(wanted, func(p v1alpha1.LockedComponent) bool { return !s.needs(p, kinds) }))
+	s.addProviders(ctx, r, slices.DeleteFunc(wanted, func(p v1alpha1.LockedComponent) bool {
+		return !s.needs(p, kinds) || !r.assumed && !isKnown(p)
+	}))
 	return s, nil
 }
 

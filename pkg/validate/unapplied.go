@@ -25,16 +25,23 @@ type passedOver struct {
 	// paths are the paths of the Flux Kustomizations that work on workload clusters.
 	paths    map[string]bool
 	clusters []*cluster
+	// texts are the texts in which a file may be named, by their files. isNamed fills it.
+	texts    map[string]string
 	findings diag.Findings
 }
 
-// checkUnapplied reports files of the layout that nothing applies. If a file cannot be read or a folder does not build, it reports nothing,
-// because the files that the folder uses are not known.
+// checkUnapplied reports files of the layout that nothing applies. It reports no file that cannot be read, and none that a document which
+// cannot be read, or a folder that does not build, may use.
 func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.Findings {
-	if r.tree.isBroken() || r.lacksObjects() {
-		return nil
-	}
 	u := &passedOver{run: r, renderer: renderer, read: r.rendered.Files, paths: map[string]bool{}, clusters: placed.clusters}
+	for _, g := range r.gaps() {
+		if g.everywhere {
+			return nil
+		}
+		for name := range g.files {
+			u.read[name] = true
+		}
+	}
 	for _, k := range r.rendered.Kustomizations {
 		if len(k.Targets) > 0 {
 			u.paths[k.Path] = true
@@ -330,7 +337,7 @@ func (u *passedOver) json(dir string) {
 
 // judge reports a file that looks like one to apply and that Flux never reads.
 func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
-	if u.read[f.path] || !looksApplied(f.path) || u.inChart(f.path) || u.isNamed(f.path) {
+	if u.read[f.path] || f.broken || !looksApplied(f.path) || u.inChart(f.path) || u.isNamed(f.path) {
 		return
 	}
 	summary, hint := why(f)
@@ -379,9 +386,4 @@ func (u *passedOver) inChart(name string) bool {
 		}
 	}
 	return false
-}
-
-// isNamed tells whether another file names this file by its whole path, as valuesFiles of a chart and scripts of pipelines do.
-func (u *passedOver) isNamed(name string) bool {
-	return slices.ContainsFunc(u.tree.files, func(f *file) bool { return f.path != name && bytes.Contains(f.content, []byte(name)) })
 }

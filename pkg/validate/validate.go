@@ -86,6 +86,8 @@ type run struct {
 	// undecoded are the renderer's findings about Flux objects that it could not read.
 	undecoded []said
 	accepted  accepted
+	// unseen is the result of gaps.
+	unseen []*gap
 	// noCharts says why charts outside of the repo were not rendered.
 	noCharts map[render.OutsideChart]givenChart
 }
@@ -280,7 +282,7 @@ func (r *run) checkLock() diag.Findings {
 	}
 	out := r.checkChartDigests()
 	for _, wanted := range components.Providers(r.fleet) {
-		if wanted.Version != "" && r.lock.Find(wanted) == nil {
+		if wanted.Version != "" && r.lock.Find(wanted) == nil && isKnown(wanted) {
 			out = append(out, finding(RuleLock, v1alpha1.LockFileName, r.lockLine(wanted), 0,
 				fmt.Sprintf("%s, which fleet.yaml names, is not locked", wanted), "`fleetctl lock` adds it"))
 		}
