@@ -3,82 +3,33 @@ package scaffold_test
 import (
 	"encoding/json"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// renovate is what the tests read of renovate.json.
-type renovate struct {
-	Flux, Kubernetes struct{ ManagerFilePatterns []string }
-	CustomManagers   []renovateManager
-}
-
-type renovateManager struct {
-	MatchStrings         []string
-	MatchStringsStrategy string
-	DepNameTemplate      string
-}
-
-func renovateConfig(t *testing.T) renovate {
-	t.Helper()
+// Renovate's patterns find each version in a fleet.yaml, as people and as fleetctl write it, and name the right project for it.
+func TestRenovateFindsVersions(t *testing.T) {
 	files, err := scaffold.CIFiles(v1alpha1.ForgeGitHub, "v1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(files, func(f manifest.File) bool { return path.Base(f.Path) == "renovate.json" })
-	var config renovate
+	var config struct {
+		Flux, Kubernetes struct{ ManagerFilePatterns []string }
+		CustomManagers   []struct {
+			MatchStrings    []string
+			DepNameTemplate string
+		}
+	}
 	if err := json.Unmarshal(files[i].Content, &config); err != nil {
 		t.Fatal(err)
 	}
-	return config
-}
-
-// find returns what Renovate finds in a text, as "PROJECT VERSION", sorted.
-func (r renovate) find(text string) []string {
-	var found []string
-	for _, m := range r.CustomManagers {
-		for _, version := range m.find(text) {
-			found = append(found, m.DepNameTemplate+" "+version)
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
-// find does what Renovate's lib/modules/manager/custom/regex/strategies.ts does: each pattern looks at the whole text or, with the strategy
-// recursive, at each match of the pattern before it. Renovate's engine is RE2, as Go's is.
-func (m renovateManager) find(text string) []string {
-	var versions []string
-	recursive := m.MatchStringsStrategy == "recursive"
-	for i, pattern := range m.MatchStrings {
-		expression := regexp.MustCompile(pattern)
-		for _, match := range expression.FindAllStringSubmatch(text, -1) {
-			if rest := m.MatchStrings[i+1:]; recursive && len(rest) > 0 {
-				inner := renovateManager{MatchStrings: rest, MatchStringsStrategy: m.MatchStringsStrategy}
-				versions = append(versions, inner.find(match[0])...)
-				continue
-			}
-			versions = append(versions, match[expression.SubexpIndex("currentValue")])
-		}
-		if recursive {
-			break
-		}
-	}
-	return versions
-}
-
-// Renovate's patterns find each version in a fleet.yaml, as people and as fleetctl write it, and name the right project for it.
-func TestRenovateFindsVersions(t *testing.T) {
-	config := renovateConfig(t)
 	// Renovate's own manager for manifests reads no file unless it is told which ones.
 	for _, file := range []string{
 		"addons/cni/cilium/manifests.yaml", "features/metrics/namespaced/deployment.yaml", "providers/aws/v1/clusters/dev/common/apps/proxy.yml",
@@ -134,9 +85,12 @@ spec:
     kubernetesVersion: "v1.36.4" # held
 `
 	found := map[string]string{}
-	for _, each := range config.find(fleet + flow + more) {
-		name, version, _ := strings.Cut(each, " ")
-		found[name] += " " + version
+	for _, m := range config.CustomManagers {
+		for _, pattern := range m.MatchStrings {
+			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(fleet+flow+more, -1) {
+				found[m.DepNameTemplate] += " " + match[1]
+			}
+		}
 	}
 	for name, version := range map[string]string{
 		"kubernetes-sigs/cluster-api-provider-openstack": "v0.13.0", "siderolabs/cluster-api-bootstrap-provider-talos": "v0.6.1",
@@ -149,34 +103,5 @@ spec:
 		if got := strings.TrimSpace(found[name]); got != version {
 			t.Errorf("%s: found %q, want %q", name, got, version)
 		}
-	}
-}
-
-// Renovate's patterns find a version in whatever way YAML lets people write it, and take nothing else for one.
-func TestRenovateFindsSpellings(t *testing.T) {
-	config := renovateConfig(t)
-	spellings, err := txtar.ParseFile(filepath.Join("testdata", "renovate.txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, spelling := range spellings.Files {
-		var want []string
-		text := string(spelling.Data)
-		for {
-			line, rest, _ := strings.Cut(text, "\n")
-			project, found := strings.CutPrefix(line, "want ")
-			if !found {
-				break
-			}
-			want, text = append(want, project), rest
-		}
-		for _, text := range []string{text, strings.TrimSuffix(text, "\n"), strings.ReplaceAll(text, "\n", "\r\n")} {
-			if got := config.find(text); !slices.Equal(got, want) {
-				t.Errorf("%s: found %q, want %q in\n%q", spelling.Name, got, want, text)
-			}
-		}
-	}
-	if len(spellings.Files) < 40 {
-		t.Errorf("there are %d spellings only", len(spellings.Files))
 	}
 }
