@@ -192,7 +192,8 @@ func newFeatureEnableCmd(f *factory) *cobra.Command {
 		Use:   "enable NAME",
 		Short: "Enable a feature for environments or clusters",
 		Long: `Enable a feature on every cluster of the named environments (all if none is named), on single clusters, or on management
-clusters. Each cluster's own Flux applies the features of its environment. The management cluster applies the features of a single cluster.` + editing,
+clusters. Each cluster's own Flux applies the features of its environment. The management cluster applies the features of a
+single cluster.` + editing,
 		Example: `  fleetctl feature enable ingress --environment staging --push
   fleetctl feature enable gpu --cluster train-1
   fleetctl feature enable backup --on-management --push`,

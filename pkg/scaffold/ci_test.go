@@ -84,10 +84,20 @@ spec:
       version: v1.0.3
     kubernetesVersion: "v1.36.4" # held
 `
+	const edited = `  - name: edited
+    certManager: # ours
+      # with a comment
+      version: "v1.19.3"
+    providers:
+    - name: "nutanix" # tested in dev
+      url: https://example.com/infrastructure-components.yaml
+      # held
+      version: 'v1.7.0'
+`
 	found := map[string]string{}
 	for _, m := range config.CustomManagers {
 		for _, pattern := range m.MatchStrings {
-			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(fleet+flow+more, -1) {
+			for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(fleet+flow+more+edited, -1) {
 				found[m.DepNameTemplate] += " " + match[1]
 			}
 		}
@@ -96,9 +106,10 @@ spec:
 		"kubernetes-sigs/cluster-api-provider-openstack": "v0.13.0", "siderolabs/cluster-api-bootstrap-provider-talos": "v0.6.1",
 		"siderolabs/cluster-api-control-plane-provider-talos": "v0.5.2", "kubernetes-sigs/cluster-api-ipam-provider-in-cluster": "v1.0.3",
 		"kubernetes/kubernetes": "v1.36.3 v1.36.4 v1.36.5",
-		"fluxcd/flux2":          "v2.9.5 v2.9.6", "cert-manager/cert-manager": "v1.19.1 v1.19.2", "kubernetes-sigs/cluster-api": "v1.14.2",
+		"fluxcd/flux2":          "v2.9.5 v2.9.6", "cert-manager/cert-manager": "v1.19.1 v1.19.3 v1.19.2", "kubernetes-sigs/cluster-api": "v1.14.2",
 		"kubernetes-sigs/cluster-api-provider-aws": "v2.13.0", "kubernetes-sigs/cluster-api-provider-gcp": "v1.13.1",
-		"kubernetes-sigs/cluster-api-provider-vsphere": "v1.14.0", "kubernetes-sigs/cluster-api-provider-azure": "",
+		"nutanix-cloud-native/cluster-api-provider-nutanix": "v1.7.0",
+		"kubernetes-sigs/cluster-api-provider-vsphere":      "v1.14.0", "kubernetes-sigs/cluster-api-provider-azure": "",
 	} {
 		if got := strings.TrimSpace(found[name]); got != version {
 			t.Errorf("%s: found %q, want %q", name, got, version)

@@ -76,7 +76,8 @@ func (s Sources) late(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || diag.Hint(err) != "" {
 		return err
 	}
-	return diag.Errorf("give it more time with --timeout; `"+diag.ShellCommand("kubectl", "get", "clusters.cluster.x-k8s.io", "--all-namespaces")+
+	list := diag.ShellCommand("kubectl", "get", "clusters.cluster.x-k8s.io", "--all-namespaces")
+	return diag.Errorf("give it more time with --timeout; `"+list+
 		"` shows whether it has very many Clusters",
 		"look for cluster %s on the API server %s: it had not told of all its Clusters when the time was over: %w", s.Cluster, s.Client.Host(),
 		err)
