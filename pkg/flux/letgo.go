@@ -83,16 +83,23 @@ func suspendedIn(w world, release, kubeconfig kube.Key) []kube.Ref {
 	return refs
 }
 
-// TakeBack undoes LetGo, for objects in the namespace and objects that work on the cluster through the Secret kubeconfig.
+// TakeBack undoes LetGo for the cluster of the Secret kubeconfig. Earlier releases did not note the cluster: of their objects, TakeBack takes
+// all that are in the namespace.
 func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
 	_, err := s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
-		_, is := obj.GetAnnotations()[letGoAnnotation]
-		if !is || obj.GetNamespace() != namespace && !letGoOf(obj, kubeconfig) {
+		if !isTakenBack(obj, namespace, kubeconfig) {
 			return nil
 		}
 		return takingBack(obj)
 	})
 	return err
+}
+
+func isTakenBack(obj *unstructured.Unstructured, namespace string, kubeconfig kube.Key) bool {
+	a := obj.GetAnnotations()
+	_, is := a[letGoAnnotation]
+	_, noted := a[letGoFor]
+	return letGoOf(obj, kubeconfig) || is && !noted && obj.GetNamespace() == namespace
 }
 
 // takingBack is the patch of TakeBack. If somebody has changed the annotation that LetGo sets, their value stays.

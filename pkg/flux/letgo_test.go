@@ -80,3 +80,27 @@ func TestTakeBackRestoresTheAnnotation(t *testing.T) {
 		}
 	}
 }
+
+// What was let go for another cluster of the namespace stays so: another management cluster may have that one.
+func TestTakeBackLeavesOtherClusters(t *testing.T) {
+	kubeconfig := kube.Key{Namespace: "team", Name: "b-kubeconfig"}
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		namespace   string
+		want        bool
+	}{
+		"its own":                         {map[string]string{letGoAnnotation: "true", letGoFor: "team/b-kubeconfig"}, "team", true},
+		"its own, in another namespace":   {map[string]string{letGoAnnotation: "true", letGoFor: "team/b-kubeconfig"}, "flux-system", true},
+		"another cluster's":               {map[string]string{letGoAnnotation: "true", letGoFor: "team/a-kubeconfig"}, "team", false},
+		"of an earlier release":           {map[string]string{letGoAnnotation: "true"}, "team", true},
+		"of an earlier release elsewhere": {map[string]string{letGoAnnotation: "true"}, "other", false},
+		"not let go":                      {nil, "team", false},
+	} {
+		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease"}}
+		obj.SetNamespace(c.namespace)
+		obj.SetAnnotations(c.annotations)
+		if got := isTakenBack(obj, "team", kubeconfig); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -22,6 +22,9 @@ func (r *run) recall() {
 	}
 	r.source.journal = t.last()
 	r.source.journal.Role = RoleSource
+	if t.Phase == PhaseAborting {
+		return // an abort has removed it, and could not clear up the target
+	}
 	r.warn("somebody has deleted the journal of %s: continuing from the journal of %s", r.source.Name, r.target.Name)
 }
 

@@ -216,9 +216,21 @@ func (r *run) abort(ctx context.Context) (*Report, error) {
 			return report, errors.Join(left, err)
 		}
 	}
-	return report, diag.Wrap("clear up "+r.target.Name, left, r.source.Name+" has its work again; change what "+r.target.Name+
-		" says, and run the same command again")
+	if left == nil {
+		return report, nil
+	}
+	return report, leftAtTarget{diag.Wrap("clear up "+r.target.Name, left, r.source.Name+" has its work again; change what "+
+		r.target.Name+" says, and run the same command again")}
 }
+
+// ErrLeft says that an abort has given the source its work back, but could not clear up the target.
+var ErrLeft = errors.New("something is left at the target")
+
+type leftAtTarget struct{ error }
+
+func (e leftAtTarget) Unwrap() error { return e.error }
+
+func (leftAtTarget) Is(target error) bool { return target == ErrLeft }
 
 // markAborting makes sure that no run can commit the hand-over any more. It writes the target's journal first, because
 // a commit is a write of that journal.

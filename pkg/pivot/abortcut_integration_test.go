@@ -108,6 +108,21 @@ func TestAbortGoesOnWithoutAJournal(t *testing.T) {
 		})
 	}
 
+	t.Run("after an abort that could not clear up the target", func(t *testing.T) {
+		begin()
+		keepJournal(ctx, t, there, strings.NewReplacer("FLEET", s.Identity(), "SOURCE", clusterUID(ctx, t, e.Client),
+			"TARGET", clusterUID(ctx, t, there)).Replace(`{"formatVersion":"1","id":"a","role":"target","phase":"aborting","fleet":"FLEET",`+
+			`"runner":"r","source":{"name":"mgmt","uid":"SOURCE"},"target":{"name":"platform/platform","uid":"TARGET"}}`))
+		result, err := abort(ctx)
+		if err != nil || result.Outcome != "undone" || result.Report.Target != way.Name {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		if j, err := handover.ReadJournal(ctx, there); err != nil || j != nil {
+			t.Errorf("the journal of the target: %+v, %v", j, err)
+		}
+		settled()
+	})
+
 	// Somebody may have deleted the source's journal after the commit. Only the target can tell.
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer refusing.Close()

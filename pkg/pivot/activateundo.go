@@ -2,6 +2,7 @@ package pivot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -35,6 +36,9 @@ func (a *activation) undo(ctx context.Context) error {
 	}
 	if err != nil {
 		step.Fail(err)
+		if errors.Is(err, handover.ErrLeft) { // the other management cluster works again
+			err = errors.Join(err, forgetNotes(ctx, a.session))
+		}
 		return err
 	}
 	step.Done()

@@ -258,7 +258,7 @@ func (p *Move) handOver(
 	}
 	report, err := handover.Run(ctx, p.handOptions(source, target, commit, detail))
 	warn(p.session, report)
-	if err != nil && p.Under == nil {
+	if err != nil && (p.Under == nil || p.Under.Phase == handover.PhaseAborting) { // handover.Run first finishes an abort, and begins anew
 		p.takeBackUnlessBegun(ctx, source, target, commit)
 	}
 	return report, err

@@ -194,6 +194,11 @@ func (p *Move) forgetBegun(ctx context.Context, o MoveOptions) (*MoveResult, err
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.Join(err, context.Cause(ctx))
+	case err == nil && p.isTargetOf(journal) && journal.Phase == handover.PhaseAborting: // an earlier abort could not clear it up
+		return p.abort(ctx, handover.Options{
+			Fleet: p.session.Identity(), Source: handover.Side{Name: p.session.Mgmt.Name, Client: p.source},
+			Target: handover.Side{Name: kept.Name, Client: client},
+		}, handover.Abort)
 	case err == nil && p.isTargetOf(journal):
 		return nil, diag.Errorf("name the target, whose journal tells what has to be done: `fleetctl pivot --abort --to-kubeconfig FILE`",
 			"%s has a journal of a hand-over from %s, which has none", kept.Name, p.session.Mgmt.Name)

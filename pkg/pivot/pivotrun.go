@@ -205,6 +205,11 @@ func (p *Move) abort(
 	how func(context.Context, handover.Options) (*handover.Report, error),
 ) (*MoveResult, error) {
 	report, err := p.undo(ctx, options, how)
+	if errors.Is(err, handover.ErrLeft) { // the source works again: its snapshots can be restored, and the way to the target stays
+		if noteErr := p.forgetNote(ctx, report.Target); noteErr != nil {
+			p.session.Deps.Report.Warn("a note beside the snapshots still says that " + report.Target + " takes over " + diag.Because(noteErr))
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +219,7 @@ func (p *Move) abort(
 	return &MoveResult{FormatVersion: "1", Outcome: "undone", Report: report, Next: []string{}}, nil
 }
 
-// undo is abort, but keeps the way to the target.
+// undo is abort, but keeps the way to the target, and what the place of the snapshots says.
 func (p *Move) undo(
 	ctx context.Context,
 	options handover.Options,
@@ -225,7 +230,7 @@ func (p *Move) undo(
 	report, err := how(ctx, options)
 	if err != nil {
 		step.Fail(err)
-		return nil, err
+		return report, err
 	}
 	step.Done()
 	if options.Target.Client != nil {

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
@@ -17,16 +18,15 @@ const giveBackTime = 10 * time.Second
 // Flux apply the cluster again, because nobody else would: no journal says that there is something to undo. If it cannot tell, or if
 // another hand-over of the source is under way, the hint has the command that does it.
 func (t *transfer) giveBack(ctx context.Context, err error) error {
-	if err == nil || t.journal != nil || t.over || t.from.client == nil {
+	again := t.journal != nil && t.journal.Phase == handover.PhaseAborting // handover.Run first finishes the abort, and begins anew
+	if err == nil || t.journal != nil && !again || t.over || t.from.client == nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
 	defer cancel()
 	here, failed := handover.ReadJournal(ctx, t.from.client)
-	var there *handover.Journal
-	if failed == nil {
-		there, failed = handover.ReadJournal(ctx, t.to.client)
-	}
+	there, unheard := handover.ReadJournal(ctx, t.to.client)
+	failed = errors.Join(failed, unheard)
 	if t.begun(here, t.here) || t.begun(there, t.there) {
 		return err
 	}

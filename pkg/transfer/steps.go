@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -337,8 +338,8 @@ func (t *transfer) abortAlone(ctx context.Context) (_ *Result, err error) {
 func (t *transfer) undo(ctx context.Context, how func(context.Context, handover.Options) (*handover.Report, error)) (*Result, error) {
 	step := t.Report.Start("undo the transfer")
 	report, err := how(ctx, t.handOptions(step.Detail))
-	if err == nil {
-		err = flux.NewSystem(t.from.client).TakeBack(ctx, t.key.Namespace, capi.KubeconfigSecret(t.key))
+	if err == nil || errors.Is(err, handover.ErrLeft) {
+		err = errors.Join(err, flux.NewSystem(t.from.client).TakeBack(ctx, t.key.Namespace, capi.KubeconfigSecret(t.key)))
 	}
 	if err != nil {
 		step.Fail(err)

@@ -52,6 +52,18 @@ func TestGraphLeavesWhoMadeASecret(t *testing.T) {
 	}
 }
 
+// What made a Cluster goes with it: at the source, it would make the Cluster again.
+func TestGraphTakesWhoMadeACluster(t *testing.T) {
+	h, maker := twoClusters(), custom("platform.example.org", "XCluster")
+	h.add(maker, "team", "maker", nil)
+	for i := range h[clusters] {
+		h[clusters][i].SetOwnerReferences([]metav1.OwnerReference{{UID: "XCluster/maker", Kind: "XCluster", Name: "maker"}})
+	}
+	if got := names(h.graph(GraphOptions{})); !slices.Contains(got, "XCluster team/maker") {
+		t.Errorf("it does not go: %q", got)
+	}
+}
+
 // A snapshot of an earlier release has such objects, too. It can be restored where their kinds are not served; not so without a provider.
 func TestGraphOfStoredObjectsLeavesWhoMadeASecret(t *testing.T) {
 	stored := func(kind *heldKind, shared bool) Portable {

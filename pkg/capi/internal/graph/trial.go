@@ -6,19 +6,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TryRelease asks in dry runs for the changes that an object sees before it is removed: the pause of a Cluster, and the write that takes
-// its finalizers away. The error is the API server's. An object that has been replaced is no error.
+// TryRelease asks in dry runs for the changes that an object sees before it is removed: it is paused or suspended, and its finalizers are
+// taken away. The error is the API server's. An object that has been replaced is no error.
 func (m *Members) TryRelease(ctx context.Context, obj *unstructured.Unstructured) error {
-	if obj.GetKind() == "Cluster" {
-		pause := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`))
-		if err := m.kube.Patch(ctx, named(obj), pause, unchecked, client.DryRunAll); err != nil {
+	quiet := ""
+	switch gk := obj.GroupVersionKind().GroupKind(); {
+	case gk == clusterGroupKind:
+		quiet = `{"spec":{"paused":true}}`
+	case gk == classGroupKind:
+		quiet = `{"metadata":{"annotations":{"` + clusterv1.PausedAnnotation + `":""}}}`
+	case OfFlux(gk.Group) && canBeSuspended(gk.Kind):
+		quiet = `{"spec":{"suspend":true}}`
+	}
+	if quiet != "" {
+		patch := client.RawPatch(types.MergePatchType, []byte(quiet))
+		if err := m.kube.Patch(ctx, named(obj), patch, unchecked, client.DryRunAll); err != nil {
 			return err
 		}
 	}
-	patch, err := release(obj, nil)
+	patch, err := release(obj, map[string]string{batchLabel: trialID})
 	if err != nil {
 		return err
 	}
