@@ -83,8 +83,8 @@ func suspendedIn(w world, release, kubeconfig kube.Key) []kube.Ref {
 	return refs
 }
 
-// TakeBack undoes LetGo for the cluster of the Secret kubeconfig. Earlier releases did not note the cluster: of their objects, TakeBack takes
-// all that are in the namespace.
+// TakeBack undoes LetGo for the cluster of the Secret kubeconfig. Earlier releases did not note the cluster: of their objects, TakeBack
+// takes all that are in the namespace.
 func (s *System) TakeBack(ctx context.Context, namespace string, kubeconfig kube.Key) error {
 	_, err := s.toggle(ctx, "resume", workers(), kube.Ref{}, func(obj *unstructured.Unstructured) map[string]any {
 		if !isTakenBack(obj, namespace, kubeconfig) {

@@ -56,9 +56,9 @@ func (g *graph) takeNamed(n *node) {
 // https://azure.github.io/azure-service-operator.
 const azureGroups = ".azure.com"
 
-// isOfManagement tells whether a target has what the owner of a Secret needs, because both have the same providers. What made a Secret, such
-// as an ExternalSecret or a SealedSecret, is no part of Cluster API: Flux or somebody else makes it at the target, too, or nobody. Its Secret
-// goes without it. What made a Cluster goes with it: it would make the Cluster again at the source.
+// isOfManagement tells whether a target has what the owner of a Secret needs, because both have the same providers. What made a Secret,
+// such as an ExternalSecret or a SealedSecret, is no part of Cluster API: Flux or somebody else makes it at the target, too, or nobody. Its
+// Secret goes without it. What made a Cluster goes with it: it would make the Cluster again at the source.
 func (n *node) isOfManagement() bool {
 	return !n.kind.custom || n.kind.provider || n.kind.root || isOfCloud(n.kind.Group) ||
 		hasLabel(n, clusterctlv1.ClusterctlMoveLabel) || hasLabel(n, clusterctlv1.ClusterctlMoveHierarchyLabel)
