@@ -192,8 +192,12 @@ spec:
 		t.Errorf("without a Git repository: %q, %s", words, directive)
 	}
 	for _, arguments := range [][]string{
-		{"init", "-q"}, {"commit", "-q", "--allow-empty", "-m", "start"}, {"tag", "v0.9.0"}, {"tag", "v0.10.0"},
-		{"tag", "edge-1.0.0"}, {"tag", "other"},
+		{"init", "-q"},
+		{"commit", "-q", "--allow-empty", "-m", "start"},
+		{"tag", "v0.9.0"},
+		{"tag", "v0.10.0"},
+		{"tag", "edge-1.0.0"},
+		{"tag", "other"},
 	} {
 		git := exec.CommandContext(t.Context(), "git", append(
 			[]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, arguments...)...)

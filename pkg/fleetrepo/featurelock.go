@@ -119,7 +119,7 @@ func (r *Repo) lockFeature(e *Edit, name string, files []manifest.File, digest C
 			v1alpha1.LockFileName, err))
 		return nil
 	}
-	others := slices.DeleteFunc(slices.Clone(lock.Features), func(o v1alpha1.LockedFeature) bool { return o.Name == name })
-	lock.Features = append(others, f)
+	lock.Features = slices.DeleteFunc(slices.Clone(lock.Features), func(o v1alpha1.LockedFeature) bool { return o.Name == name })
+	lock.Features = append(lock.Features, f)
 	return r.writeLock(e, lock)
 }

@@ -25,8 +25,9 @@ func LookRestore(ctx context.Context, o RestoreOptions) (notes []string, err err
 		}
 	}
 	graph, err := r.target.manager.GraphOf(ctx, o.Objects)
-	if err != nil { // a restore installs the providers first
-		return []string{"whether " + r.target.Name + " takes the objects was not tried: " + err.Error()}, nil
+	if err != nil {
+		untried := "whether " + r.target.Name + " takes the objects was not tried: " + err.Error()
+		return []string{untried}, nil //nolint:nilerr // a restore installs the providers first
 	}
 	try, err := r.tryRestore(ctx, graph)
 	if err != nil {

@@ -38,7 +38,8 @@ func checkFluxForms(o *object, content map[string]any) (out diag.Findings) {
 // checkOwnValues reports values of a HelmRelease that are no mapping. The CRD takes any JSON, and helm-controller leaves others out without
 // a word: see GetValues in its API.
 func checkOwnValues(o *object, values any) diag.Findings {
-	what, hint := "", "write them as in the values.yaml of the chart"
+	var what string
+	hint := "write them as in the values.yaml of the chart"
 	switch values := values.(type) {
 	case nil, map[string]any:
 		return nil

@@ -93,7 +93,7 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 		}
 	}
 	s.addProviders(ctx, r, slices.DeleteFunc(wanted, func(p v1alpha1.LockedComponent) bool {
-		return !s.needs(p, kinds) || !r.assumed && !isKnown(p)
+		return !s.needs(p, kinds) || !r.assumed && !isKnown(p) //nolint:contextcheck // it only reads a list in memory
 	}))
 	return s, nil
 }
