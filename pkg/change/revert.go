@@ -81,11 +81,11 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	return e, conflicts.Err()
 }
 
-// mergeLines is manifest.Merge for a file on disk, now, that may have CRLF at the ends of lines where Git keeps LF, as Git for Windows
-// writes files. The result has the ends of the file on disk.
+// mergeLines is manifest.Merge for a file on disk, now, that may have CRLF at the ends of all lines where Git keeps LF, as Git for Windows
+// writes files. The result has the ends of the file on disk. Where only some lines have CRLF, Git keeps them so.
 func mergeLines(was, now, wanted []byte) (merged []byte, ok bool) {
 	unix, dos := []byte("\n"), []byte("\r\n")
-	if !bytes.Contains(now, dos) || bytes.Contains(was, dos) || bytes.Contains(wanted, dos) {
+	if ends := bytes.Count(now, dos); ends == 0 || ends < bytes.Count(now, unix) || bytes.Contains(was, dos) || bytes.Contains(wanted, dos) {
 		return manifest.Merge(was, now, wanted)
 	}
 	if merged, ok = manifest.Merge(was, bytes.ReplaceAll(now, dos, unix), wanted); merged != nil {

@@ -60,17 +60,39 @@ func (b *builds) rest(files *closure, dir string, names []string, spec buildSpec
 		return b.without(files, dir, names, spec, failed)
 	}
 	var out outcome
-	for _, name := range names {
-		if b.repo.isDir(name) {
-			out.add(b.whole(name, nil, spec, specText))
-		} else {
-			out.add(b.whole(dir, []string{name}, spec, specText))
-		}
+	apart := names
+	if read, faulty := b.readable(dir, names, spec); len(read) > 0 && len(faulty) > 0 {
+		out, apart = b.whole(dir, read, spec, specText), faulty // together, because one may use a generated name of another
+	}
+	for _, name := range apart {
+		at, one := folderOrFile(b.repo, dir, name)
+		out.add(b.whole(at, one, spec, specText))
 	}
 	if out.findings.Err() == nil && len(out.unbuilt) == 0 { // they do not go together
 		out.findings = failed.findings
 	}
 	return out
+}
+
+// readable parts the resources of a folder into those whose files can all be read, and the others.
+func (b *builds) readable(dir string, names []string, spec buildSpec) (read, faulty []string) {
+	for _, name := range names {
+		at, one := folderOrFile(b.repo, dir, name)
+		if len(b.gather(at, one, spec, nil).findings) == 0 {
+			read = append(read, name)
+		} else {
+			faulty = append(faulty, name)
+		}
+	}
+	return read, faulty
+}
+
+// folderOrFile returns what is built of a resource alone: its own folder, or the file from the folder that lists it.
+func folderOrFile(r *repo, dir, name string) (string, []string) {
+	if r.isDir(name) {
+		return name, nil
+	}
+	return dir, []string{name}
 }
 
 // without builds a folder again that did not build, without the files that cannot be read. It returns failed, the outcome of the first try,

@@ -49,8 +49,12 @@ func (s *resolver) checkBudget(p place, o *object) diag.Findings {
 	return diag.Findings{f}
 }
 
-// podsOf returns how many pods the objects that a selector finds keep together, and which objects. It returns 0 if that is not certain.
+// podsOf returns how many pods the objects that a selector finds keep together, and which objects. It returns 0 if that is not certain, as
+// beside a chart whose objects are unknown.
 func (s *resolver) podsOf(p place, o *object, sel *selection) (pods int, who string) {
+	if s.strange[p] || len(s.surround().releases[space{p, o.Namespace}]) > 0 {
+		return 0, ""
+	}
 	var found []string
 	for _, l := range s.surround().labelled[space{p, o.Namespace}][sel.what] {
 		switch {

@@ -47,7 +47,8 @@ func (s *resolver) checkClaims(p place, o *object) diag.Findings {
 
 // checkOwnPods reports a controller of pods with the selector of another one in its namespace. Kubernetes does not refuse this, and says
 // that such controllers conflict: an autoscaler counts the pods of both, and both may take a pod without an owner. See "Selector" in
-// Kubernetes' documentation of Deployments.
+// Kubernetes' documentation of Deployments. Two DaemonSets are no finding: no autoscaler counts their pods, and manifests such as flannel's
+// have one for each kind of node, with one selector.
 func (s *resolver) checkOwnPods(p place, o *object) diag.Findings {
 	spec := fieldsOf(o).In("spec")
 	selector := spec.In("selector")
@@ -59,7 +60,7 @@ func (s *resolver) checkOwnPods(p place, o *object) diag.Findings {
 		return nil
 	}
 	first := s.claimed(p, o, "pods", o.Namespace, string(text))
-	if first == nil {
+	if first == nil || first.Kind == "DaemonSet" && o.Kind == "DaemonSet" {
 		return nil
 	}
 	f := o.at("spec.selector", RuleValue,
@@ -75,11 +76,14 @@ var parting = []string{
 	"nginx.ingress.kubernetes.io/canary", "nginx.org/mergeable-ingress-type", "traefik.ingress.kubernetes.io/", "konghq.com/",
 	"alb.ingress.kubernetes.io/", "networking.gke.io/", "kubernetes.io/ingress.global-static-ip-name",
 	"kubernetes.io/ingress.regional-static-ip-name", "appgw.ingress.kubernetes.io/", "haproxy-ingress.github.io/", "haproxy.org/",
-	"higress.io/", "acme.cert-manager.io/",
+	"higress.io/", "acme.cert-manager.io/", "tailscale.com/", "ingress.cilium.io/",
 }
 
-// balancers are usual names of classes whose controllers make a load balancer for each Ingress.
-var balancers = []string{"alb", "gce", "gce-internal"}
+// balances tells whether a class has a usual name of those whose controllers make a load balancer, or a machine of a network, for each
+// Ingress. Cilium does so unless it is told otherwise. People add a word to the names of AWS's and Google's: alb-internal.
+func balances(class string) bool {
+	return class == "tailscale" || class == "cilium" || strings.HasPrefix(class, "alb") || strings.HasPrefix(class, "gce")
+}
 
 // checkHosts reports a path of a host that another Ingress of the same class has. The webhook of ingress-nginx refuses the second one
 // (checkOverlap in its internal/ingress/controller), and other controllers send the requests to one of the two.
@@ -92,11 +96,14 @@ func (s *resolver) checkHosts(p place, o *object) (out diag.Findings) {
 		}
 	}
 	class := cmp.Or(fields.Text("spec", "ingressClassName"), annotations.Text("kubernetes.io/ingress.class"))
-	if slices.Contains(balancers, class) {
+	if balances(class) {
 		return nil
 	}
 	for i, rule := range fields.List("spec", "rules") {
 		host := rule.Text("host")
+		if class == "" && host == "" { // nobody knows which controllers take it
+			continue
+		}
 		for j, at := range rule.List("http", "paths") {
 			where := cmp.Or(at.Text("path"), "/")
 			first := s.claimed(p, o, "host", class, host, where, at.Text("pathType"))

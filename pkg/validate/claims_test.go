@@ -23,6 +23,9 @@ func TestClaimsOfTheirOwn(t *testing.T) {
 			annotation + "}}\nspec: {" + spec + "rules: [{host: a.example.com, http: {paths: [{" + path +
 			", backend: {service: {name: front, port: {number: 80}}}}]}}]}\n"
 	}
+	twice := func(name, annotation, spec, path string) string {
+		return ingress(name, annotation, spec, path) + ingress(name+"-too", annotation, spec, path)
+	}
 	const whole, nginx = "path: /, pathType: Prefix", "ingressClassName: nginx, "
 	files["infra/claims.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: claims}\n" +
 		"---\napiVersion: v1\nkind: Service\nmetadata: {name: front, namespace: claims}\n" +
@@ -31,6 +34,7 @@ func TestClaimsOfTheirOwn(t *testing.T) {
 		pods("StatefulSet", "share", "share", "serviceName: front, replicas: 3, ") + budget("share", "minAvailable: 50%") +
 		pods("Deployment", "most", "most", "replicas: 1, ") + budget("most", "maxUnavailable: 50%") +
 		pods("DaemonSet", "each", "each", "") + budget("each", "minAvailable: 1") +
+		pods("DaemonSet", "each-amd64", "node", "") + pods("DaemonSet", "each-arm64", "node", "") + // as flannel has them, for other nodes
 		pods("Deployment", "idle", "idle", "replicas: 0, ") + budget("idle", "minAvailable: 1") +
 		pods("Deployment", "idle-too", "idle", "replicas: 2, ") +
 		pods("Deployment", "scaled", "scaled", "replicas: 1, ") + budget("scaled", "minAvailable: 1") +
@@ -57,7 +61,14 @@ metadata: {name: others}
 		ingress("f", "traefik.ingress.kubernetes.io/router.entrypoints: web", "", whole) +
 		ingress("g", "traefik.ingress.kubernetes.io/router.entrypoints: websecure", "", whole) +
 		ingress("h", "", "ingressClassName: alb, ", whole) +
-		ingress("i", "", "ingressClassName: alb, ", whole) + `---
+		ingress("i", "", "ingressClassName: alb, ", whole) +
+		twice("alb-internet", "", "ingressClassName: alb-internet-facing, ", whole) +
+		twice("gce", "kubernetes.io/ingress.class: gce-regional-external", "", whole) +
+		twice("tailscale", "", "ingressClassName: tailscale, ", whole) +
+		twice("cilium", "", "ingressClassName: cilium, ", whole) +
+		twice("funnel", `tailscale.com/funnel: "true"`, "ingressClassName: ts, ", whole) +
+		twice("own", "ingress.cilium.io/loadbalancer-mode: dedicated", "ingressClassName: net, ", whole) +
+		strings.ReplaceAll(twice("any", "", "", whole), "host: a.example.com, ", "") + `---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
 metadata: {name: charts, namespace: others}
@@ -108,9 +119,13 @@ func TestClaimOfOneDeployment(t *testing.T) {
 		manifests string
 		want      int
 	}{
-		"a number":             {claimant("replicas: 1"), 1},
-		"no number":            {claimant("paused: false"), 1},
-		"a variable":           {claimant("replicas: ${count}"), 0},
+		"a number":   {claimant("replicas: 1"), 1},
+		"no number":  {claimant("paused: false"), 1},
+		"a variable": {claimant("replicas: ${count}"), 0},
+		"beside a chart from outside": {claimant("replicas: 1") + "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\n" +
+			"metadata: {name: charts, namespace: platform}\nspec: {interval: 1h, url: 'https://charts.example.com'}\n---\n" +
+			"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: more, namespace: platform}\n" +
+			"spec: {interval: 1h, chart: {spec: {chart: more, sourceRef: {kind: HelmRepository, name: charts}}}}\n", 0},
 		"no number in default": {strings.ReplaceAll(claimant("paused: false"), "namespace: platform", "namespace: default"), 0},
 		"two that are one each": {
 			claimant("replicas: 1") + "---\n" + strings.NewReplacer("name: claim", "name: more", "app: claim", "app: claim, more: a").

@@ -1,12 +1,10 @@
 package validate
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // gap is a part of what Flux applies that cannot be seen: documents that cannot be read, or a folder that does not build. Its texts tell
@@ -20,19 +18,19 @@ type gap struct {
 	// files are the files that Flux may build from in it, and folders those that were looked into.
 	files, folders map[string]bool
 
-	texts []string
-	words map[string]bool
-	// names are the names that its texts give to objects, with anywhere in place of what is filled in later.
-	names []string
-	// opens says that controllers or charts make further objects of it. derives says that the names of its objects may be parts of names.
-	// outside says that a chart from outside of the repo is among it.
-	opens, derives, outside bool
-	// placed says that its texts name namespaces.
-	placed bool
+	// parts are what its texts tell. Gaps share them.
+	parts []*reading
+	// opens, outside and placed are true if they are for one of its parts. derives says that the names of its objects may be parts of names.
+	opens, derives, outside, placed bool
+	// around are the words that may name the namespaces of its objects, by the folder that is built.
+	around map[string]map[string]bool
 }
 
 func newGap(mgmt string) *gap {
-	return &gap{mgmt: mgmt, targets: map[string]bool{}, files: map[string]bool{}, folders: map[string]bool{}}
+	return &gap{
+		mgmt: mgmt, targets: map[string]bool{}, files: map[string]bool{}, folders: map[string]bool{},
+		around: map[string]map[string]bool{},
+	}
 }
 
 // reaches adds the workload clusters that get its objects, or the management cluster itself.
@@ -45,7 +43,13 @@ func (g *gap) reaches(targets []string) {
 	}
 }
 
-func (g *gap) add(text string) { g.texts = append(g.texts, text) }
+// add adds what a text tells.
+func (g *gap) add(part *reading) { g.parts = append(g.parts, part) }
+
+// has tells whether one of its texts has a word.
+func (g *gap) has(word string) bool {
+	return slices.ContainsFunc(g.parts, func(part *reading) bool { return part.words[word] })
+}
 
 // The fields of a text that may not be YAML, as YAML and JSON write them.
 var (
@@ -59,32 +63,17 @@ func fieldNamed(name string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:^|[\s{,"'-])` + name + `["']?\s*:\s*["']?([^\s"',}\]#]+)`)
 }
 
-// understand reads the texts. changed says that kustomize may add something to names.
-func (g *gap) understand(changed bool) {
-	text := strings.Join(g.texts, "\n")
-	g.texts = nil
-	g.any = g.any || !utf8.ValidString(text) || strings.Contains(text, "ResourceSet")
-	g.words = words(text)
-	for word := range maps.Clone(g.words) { // the parts of paths and of addresses
-		for part := range strings.SplitSeq(word, "/") {
-			g.words[part] = true
-		}
+// understand sums its parts up. changed says that kustomize may add something to names. A gap of too many parts for the run may have any
+// object.
+func (g *gap) understand(in *readings, changed bool) {
+	if in.left -= len(g.parts); in.left < 0 {
+		g.parts, g.any = nil, true
 	}
-	for _, found := range versionFields().FindAllStringSubmatch(text, -1) {
-		g.opens = g.opens || makesMore(found[1], text)
+	g.derives = changed
+	for _, part := range g.parts {
+		g.any, g.opens, g.outside = g.any || part.any, g.opens || part.opens, g.outside || part.outside
+		g.placed, g.derives = g.placed || part.placed, g.derives || part.opens || part.generates
 	}
-	g.derives = g.opens || changed || strings.Contains(text, "Generator")
-	g.outside = strings.Contains(text, "HelmRepository") || strings.Contains(text, "OCIRepository")
-	g.placed = namespaceFields().MatchString(text)
-	for _, found := range nameFields().FindAllStringSubmatch(filledIn().ReplaceAllString(text, anywhere), -1) {
-		if strings.Trim(found[1], anywhere+"-.") == "" {
-			g.opens = true // any name
-			continue
-		}
-		g.names = append(g.names, found[1])
-	}
-	slices.Sort(g.names)
-	g.names = slices.Compact(g.names)
 }
 
 // makesMore tells whether controllers may make further objects, of other names, from an object of an API version.
@@ -109,12 +98,20 @@ func (g *gap) covers(p place) bool {
 		return true
 	}
 	// A Flux Kustomization in it may apply its objects to the cluster.
-	return g.mgmt == p.mgmt && p.target != "" && g.words[p.target[strings.LastIndex(p.target, "/")+1:]]
+	return g.mgmt == p.mgmt && p.target != "" && g.has(p.target[strings.LastIndex(p.target, "/")+1:])
 }
 
 // touches tells whether it may have objects of a namespace.
 func (g *gap) touches(namespace string) bool {
-	return g.everywhere || g.any || !g.placed || g.words[namespace]
+	if g.everywhere || g.any || !g.placed || g.has(namespace) {
+		return true
+	}
+	for _, words := range g.around {
+		if words[namespace] {
+			return true
+		}
+	}
+	return false
 }
 
 // mayHave tells whether it may have an object of a place.
@@ -122,13 +119,15 @@ func (g *gap) mayHave(p place, namespace, name string) bool {
 	switch {
 	case !g.covers(p):
 		return false
-	case g.everywhere, g.any, g.words[name]:
+	case g.everywhere, g.any, g.has(name):
 		return true
 	case g.opens && namespace != "" && g.touches(namespace), g.outside && namespace == "":
 		return true
 	}
-	return slices.ContainsFunc(g.names, func(known string) bool {
-		return strings.Contains(known, anywhere) && isLike(known, name) || g.derives && isPartOf(known, name)
+	return slices.ContainsFunc(g.parts, func(part *reading) bool {
+		return slices.ContainsFunc(part.names, func(known string) bool {
+			return strings.Contains(known, anywhere) && isLike(known, name) || g.derives && isPartOf(known, name)
+		})
 	})
 }
 
@@ -141,7 +140,7 @@ func (g *gap) mayMatch(p place, namespace string, wanted map[string]string) bool
 		return true
 	}
 	for _, value := range wanted {
-		if !g.words[value] {
+		if !g.has(value) {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ func (r *run) gaps() []*gap {
 		return r.unseen
 	}
 	r.unseen = []*gap{}
-	changed := r.changesNames()
+	changed, in := r.changesNames(), newReadings(r.tree)
 	found := map[string]*gap{} // thousands of clusters may have the same document
 	for _, k := range r.rendered.Kustomizations {
 		if len(k.Unread)+len(k.Unbuilt) == 0 {
@@ -32,13 +32,14 @@ func (r *run) gaps() []*gap {
 		what = append(what, k.Unbuilt...)
 		id := strings.Join(what, "\x00")
 		if found[id] == nil {
-			found[id] = r.gapOf(k, changed)
+			found[id] = r.gapOf(in, k, changed)
 			r.unseen = append(r.unseen, found[id])
 		}
 		found[id].reaches(k.Targets)
+		r.place(in, found[id], k)
 	}
-	r.unseen = append(r.unseen, r.unfollowed(changed)...)
-	r.unseen = append(r.unseen, r.unrenderedCharts()...)
+	r.unseen = append(r.unseen, r.unfollowed(in, changed)...)
+	r.unseen = append(r.unseen, r.unrenderedCharts(in)...)
 	for _, f := range r.rendered.Findings {
 		if path.Base(f.File) == ".sourceignore" { // nobody knows which files Flux gets
 			r.unseen = append(r.unseen, &gap{everywhere: true})
@@ -48,27 +49,45 @@ func (r *run) gaps() []*gap {
 }
 
 // gapOf is the gap in what a Flux Kustomization applies.
-func (r *run) gapOf(k *render.Kustomization, changed bool) *gap {
+func (r *run) gapOf(in *readings, k *render.Kustomization, changed bool) *gap {
 	g := newGap(k.ManagementCluster)
 	for _, at := range k.Unread {
 		if f := r.tree.byPath[at.File]; f != nil {
-			g.read(r.tree, documentOf(f, at.Line))
+			g.read(in, in.of(f, at.Line), func() string { return documentOf(f, at.Line) })
 			continue
 		}
 		g.any = true
 	}
 	for _, name := range k.Unbuilt {
-		if !g.named(r.tree, name) && name == "." {
-			g.folder(r.tree, name)
+		if !g.named(in, name) && name == "." {
+			g.folder(in, name)
 		}
 	}
 	if len(k.Unbuilt) > 0 {
 		if len(g.files) == 0 || r.missesPath(g) {
-			r.addUnused(g)
+			g.add(r.unused(in))
 		}
 	}
-	g.understand(changed)
+	g.understand(in, changed)
 	return g
+}
+
+// place adds the words that may name the namespaces of what a Flux Kustomization applies: those of the kustomization.yaml files of its
+// folder, and its targetNamespace.
+func (r *run) place(in *readings, g *gap, k *render.Kustomization) {
+	if in.namespaces == nil {
+		in.namespaces = map[render.Source]string{}
+		for _, o := range r.rendered.Objects {
+			if o.IsKustomization() {
+				in.namespaces[o.Source] = fieldsOf(&object{Object: o}).Text("spec", "targetNamespace")
+			}
+		}
+	}
+	g.around[k.Path] = in.aroundOf(k.Path)
+	g.placed = g.placed && g.around[k.Path] != nil
+	if namespace := in.namespaces[k.Source]; namespace != "" {
+		g.around["\x00"+namespace] = map[string]bool{namespace: true}
+	}
 }
 
 // missesPath tells whether a file of a gap names a file or folder that does not exist.
@@ -76,17 +95,24 @@ func (r *run) missesPath(g *gap) bool {
 	return slices.ContainsFunc(r.rendered.Findings, func(f diag.Finding) bool { return f.Rule == render.RulePath && g.files[f.File] })
 }
 
-// addUnused adds the files of the repo that nothing else uses: a path that leads nowhere is meant for some of them.
-func (r *run) addUnused(g *gap) {
+// unused returns what the files of the repo tell that nothing else uses: a path that leads nowhere is meant for some of them.
+func (r *run) unused(in *readings) *reading {
+	if in.unused != nil {
+		return in.unused
+	}
+	g := newGap("")
 	for _, f := range r.tree.files {
 		if isYAML(f.path) && !r.rendered.Files[f.path] && !strings.HasPrefix(f.path, ".") && strings.Contains(f.path, "/") {
-			g.file(r.tree, f)
+			g.file(in, f)
 		}
 	}
+	in.unused = together(g.parts)
+	in.unused.any = in.unused.any || g.any
+	return in.unused
 }
 
 // unfollowed returns the gaps of Flux Kustomizations of the repo that could not be read or followed.
-func (r *run) unfollowed(changed bool) []*gap {
+func (r *run) unfollowed(in *readings, changed bool) []*gap {
 	faulty := map[render.Source]bool{}
 	for _, f := range r.rendered.Findings {
 		if takesFolder(f, nil) {
@@ -104,15 +130,16 @@ func (r *run) unfollowed(changed bool) []*gap {
 		}
 		g := newGap(o.ManagementCluster)
 		g.reaches(o.Targets)
-		g.read(r.tree, string(o.JSON))
-		g.understand(changed)
+		text := string(o.JSON)
+		g.read(in, readingOf(text), func() string { return text })
+		g.understand(in, changed)
 		out = append(out, g)
 	}
 	return out
 }
 
 // unrenderedCharts returns the gaps of HelmReleases whose charts in the repo have a file that cannot be read.
-func (r *run) unrenderedCharts() []*gap {
+func (r *run) unrenderedCharts(in *readings) []*gap {
 	var out []*gap
 	broken := map[string]bool{}
 	for _, f := range r.tree.files {
@@ -126,11 +153,11 @@ func (r *run) unrenderedCharts() []*gap {
 		}
 		g := newGap(release.Object.ManagementCluster)
 		g.reaches(release.Object.Targets)
-		g.add("name: " + release.ReleaseName + "\nnamespace: " + release.ReleaseNamespace + "\n")
+		g.add(readingOf("name: " + release.ReleaseName + "\nnamespace: " + release.ReleaseNamespace + "\n"))
 		for _, f := range r.tree.below(path.Join(release.Chart, "templates")) {
-			g.add(string(f.content))
+			g.add(in.of(f, 0))
 		}
-		g.understand(false)
+		g.understand(in, false)
 		g.opens, g.derives = true, true // its templates make names of names
 		out = append(out, g)
 	}
@@ -182,18 +209,18 @@ func words(text string) map[string]bool {
 }
 
 // folder adds all that Flux may build from a folder.
-func (g *gap) folder(t *tree, dir string) {
-	if t.byPath[path.Join(dir, "Chart.yaml")] != nil || g.folders[dir] {
+func (g *gap) folder(in *readings, dir string) {
+	if in.tree.byPath[path.Join(dir, "Chart.yaml")] != nil || g.folders[dir] {
 		return
 	}
 	g.folders[dir] = true
-	for _, f := range t.below(dir) {
-		g.file(t, f)
+	for _, f := range in.tree.below(dir) {
+		g.file(in, f)
 	}
 }
 
 // file adds a file that Flux may build from.
-func (g *gap) file(t *tree, f *file) {
+func (g *gap) file(in *readings, f *file) {
 	if g.files[f.path] {
 		return
 	}
@@ -201,39 +228,38 @@ func (g *gap) file(t *tree, f *file) {
 	if !isYAML(f.path) && path.Ext(f.path) != ".json" {
 		return
 	}
-	g.read(t, string(f.content))
+	g.read(in, in.of(f, 0), func() string { return string(f.content) })
 	if !layout.IsKustomization(f.path) {
 		return
 	}
 	for word := range words(string(f.content)) {
-		g.named(t, path.Join(path.Dir(f.path), word))
+		g.named(in, path.Join(path.Dir(f.path), word))
 	}
 }
 
 // named adds the file or folder at a path, and tells whether there is one.
-func (g *gap) named(t *tree, at string) bool {
-	_, isFolder := t.folders[at]
+func (g *gap) named(in *readings, at string) bool {
+	_, isFolder := in.tree.folders[at]
 	switch {
 	case isFolder && at != ".":
-		g.folder(t, at)
-	case t.byPath[at] != nil:
-		g.file(t, t.byPath[at])
+		g.folder(in, at)
+	case in.tree.byPath[at] != nil:
+		g.file(in, in.tree.byPath[at])
 	default:
 		return false
 	}
 	return true
 }
 
-// read adds a text, and the folders that it names if it has a Flux Kustomization.
-func (g *gap) read(t *tree, text string) {
-	g.add(text)
-	if g.any = g.any || text == ""; !strings.Contains(text, "kustomize.toolkit.fluxcd.io") {
+// read adds what a text tells, and the folders that it names if it has a Flux Kustomization.
+func (g *gap) read(in *readings, part *reading, text func() string) {
+	if g.add(part); !part.words["kustomize.toolkit.fluxcd.io"] {
 		return
 	}
 	found := false
-	for word := range words(text) {
+	for word := range words(text()) {
 		if strings.Contains(word, "/") {
-			found = g.named(t, path.Clean(strings.TrimLeft(word, "/"))) || found
+			found = g.named(in, path.Clean(strings.TrimLeft(word, "/"))) || found
 		}
 	}
 	g.any = g.any || !found // it applies what is elsewhere

@@ -48,20 +48,29 @@ func namesPath(text, name string) bool {
 	}
 }
 
-// scripts are the names of files that are programs, besides those with one of scriptEndings and those that begin with #!.
+// Prose tells people about files, by its ending or by its name before the first dot.
 var (
-	scripts = []string{
-		"Makefile", "makefile", "GNUmakefile", "justfile", "Justfile", ".justfile", "Jenkinsfile", "Tiltfile", "Earthfile", "Dockerfile",
-	}
-	scriptEndings = []string{".sh", ".bash", ".mk", ".just", ".ps1", ".py", ".rb", ".js", ".ts", ".go", ".groovy", ".tf", ".hcl", ".json"}
+	proseEndings = []string{".md", ".mdx", ".markdown", ".txt", ".adoc", ".asciidoc", ".rst", ".html"}
+	proseNames   = []string{"README", "LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS", "CHANGELOG", "CODEOWNERS", "OWNERS"}
 )
 
-// namingText returns the part of a file in which the name of another file has an effect: the values of YAML, and scripts without comments.
-// It is "" for other files. A pattern of .sops.yaml names files that are to be encrypted, and uses none.
-func namingText(f *file) string {
+// namesOnly tells whether a file names other files without an effect on what they are for: prose, and what tools and Git
+// pass over or show otherwise.
+func namesOnly(f *file) bool {
 	base := path.Base(f.path)
+	name, _, _ := strings.Cut(base, ".")
+	return strings.HasSuffix(base, "ignore") || base == ".gitattributes" || base == ".gitmodules" ||
+		!bytes.HasPrefix(f.content, []byte("#!")) && (slices.Contains(proseEndings, path.Ext(base)) || slices.Contains(proseNames, name))
+}
+
+// namingText returns the part of a file in which the name of another file has an effect: the values of YAML, and any other text without
+// comments, because there are too many kinds of programs to list. It is "" for prose and the like. A pattern of .sops.yaml names files that
+// are to be encrypted, and uses none.
+func namingText(f *file) string {
 	switch {
-	case f.content == nil || base == ".sops.yaml":
+	case f.content == nil:
+		return ""
+	case f.documents == nil && namesOnly(f), path.Base(f.path) == ".sops.yaml":
 		return ""
 	case f.documents != nil:
 		var out strings.Builder
@@ -69,11 +78,8 @@ func namingText(f *file) string {
 			addValues(&out, d.node)
 		}
 		return out.String()
-	case isYAML(f.path), slices.Contains(scripts, base), slices.Contains(scriptEndings, path.Ext(base)),
-		bytes.HasPrefix(f.content, []byte("#!")):
-		return withoutComments(string(f.content))
 	}
-	return ""
+	return withoutComments(string(f.content))
 }
 
 // addValues adds the values below a node, each in a line. A value of many lines may be a script.

@@ -25,6 +25,17 @@ func TestNamedByWhatUsesIt(t *testing.T) {
 		"a pipeline":                {".github/workflows/a.yml", run + "kubectl apply -f " + stray + "\n", true},
 		"a comment in a pipeline":   {".github/workflows/a.yml", run + "# " + stray + "\n        true\n", false},
 		"a pipeline of another CI":  {"Jenkinsfile", "sh 'kubectl apply -f " + stray + "'\n", true},
+		"tasks of mise":             {"mise.toml", "[tasks]\napply = \"kubectl apply -f " + stray + "\"\n", true},
+		"a comment of mise":         {"mise.toml", "# kubectl apply -f " + stray + "\n", false},
+		"a template of helmfile":    {"helmfile.yaml.gotmpl", "releases:\n- values: [\"" + stray + "\"]\n", true},
+		"an environment":            {".envrc", "kubectl apply -f " + stray + "\n", true},
+		"nix":                       {"hack/a.nix", "{ file = ./../" + stray + "; }\n", true},
+		"gradle":                    {"hack/a.gradle.kts", "file(\"" + stray + "\")\n", true},
+		"variables of terraform":    {"hack/a.tfvars", "file = \"../" + stray + "\"\n", true},
+		"what Git ignores":          {".gitignore", "/" + stray + "\n", false},
+		"attributes of files":       {".gitattributes", "/" + stray + " linguist-generated\n", false},
+		"a licence":                 {"LICENSE", "It is of " + stray + "\n", false},
+		"other prose":               {"docs/a.adoc", "Look at " + stray + "\n", false},
 		"a comment of that, though": {"Jenkinsfile", "// sh 'kubectl apply -f " + stray + "'\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
-	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
@@ -73,7 +72,7 @@ func (p *provider) chart(ctx context.Context, wanted render.OutsideChart) ([]byt
 	}
 	locked := lock.FindChart(wanted.Address, wanted.Version)
 	named := locked
-	if named == nil {
+	if named == nil && (p.opts.Bundle != "" || p.opts.FetchCharts) {
 		named = p.named(wanted)
 	}
 	if named == nil {
@@ -109,7 +108,7 @@ func (p *provider) chart(ctx context.Context, wanted render.OutsideChart) ([]byt
 // named returns the chart if a feature of the repo names it, or nil. The repo's files are read here: a confined process that was taken over
 // must not choose what is fetched.
 func (p *provider) named(wanted render.OutsideChart) *v1alpha1.LockedFeature {
-	all, err := fleetrepo.New(p.dir, &v1alpha1.Fleet{}).FeatureCharts()
+	all, err := p.charts()
 	if err != nil {
 		return nil // another finding reports the file
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/components"
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/validate/schema"
 )
 
@@ -73,9 +74,16 @@ func (r *run) askBundled(ctx context.Context) ([]v1alpha1.LockedComponent, error
 type provider struct {
 	opts Options
 	dir  string
+	// charts returns the charts of the repo's features. It reads them once.
+	charts func() ([]v1alpha1.LockedFeature, error)
 
 	mu     sync.Mutex
 	reader *components.Reader
+}
+
+// newProvider returns the provider for the fleet repo in dir.
+func newProvider(o Options, dir string) *provider {
+	return &provider{opts: o, dir: dir, charts: sync.OnceValues(fleetrepo.New(dir, &v1alpha1.Fleet{}).FeatureCharts)}
 }
 
 // bundled answers callBundled.

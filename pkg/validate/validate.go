@@ -126,7 +126,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &provider{opts: o, dir: dir}
+	p := newProvider(o, dir)
 	defer p.close()
 	needs := confine.Needs{
 		Read: append([]string{dir}, o.CRDs...),
