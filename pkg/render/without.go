@@ -141,7 +141,8 @@ func (c *closure) unreadable() (map[string]bool, diag.Findings) {
 		if err != nil {
 			continue // which is told with the name of who wants it
 		}
-		if _, findings := parse(name, content); findings.Err() != nil {
+		_, findings := parse(name, content)
+		if findings.Err() != nil {
 			out[name] = true
 			faults = append(faults, findings...)
 		}

@@ -57,7 +57,7 @@ func (s *resolver) checkOwnPods(p place, o *object) diag.Findings {
 	}
 	text, err := json.Marshal(selector) // with sorted fields
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // what was read from YAML can be written
 	}
 	first := s.claimed(p, o, "pods", o.Namespace, string(text))
 	if first == nil || first.Kind == "DaemonSet" && o.Kind == "DaemonSet" {
