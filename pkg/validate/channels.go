@@ -61,7 +61,7 @@ func (c *channelCheck) environments(clusters []*cluster) {
 	}
 	for _, cl := range clusters {
 		dir := path.Dir(cl.dir)
-		if slices.ContainsFunc(c.gaps(), func(g *gap) bool { return g.everywhere || g.files[cl.file.path] }) {
+		if slices.ContainsFunc(c.gaps(), func(g *gap) bool { return g.everywhere || g.files[cl.file.path] || g.unused[cl.file.path] }) {
 			continue // what applies it may be in what cannot be read
 		}
 		if applied[dir] || c.reported[dir] || !c.tree.has(path.Join(cl.mgmt.Dir(), "flux-system")) || c.unpromoted(cl) {

@@ -17,6 +17,8 @@ type gap struct {
 	everywhere, any bool
 	// files are the files that Flux may build from in it, and folders those that were looked into.
 	files, folders map[string]bool
+	// unused are the files that nothing uses, if it may have some of them.
+	unused map[string]bool
 
 	// parts are what its texts tell. Gaps share them.
 	parts []*reading

@@ -66,6 +66,7 @@ func (r *run) gapOf(in *readings, k *render.Kustomization, changed bool) *gap {
 	if len(k.Unbuilt) > 0 {
 		if len(g.files) == 0 || r.missesPath(g) {
 			g.add(r.unused(in))
+			g.unused = in.unusedFiles
 		}
 	}
 	g.understand(in, changed)
@@ -106,7 +107,7 @@ func (r *run) unused(in *readings) *reading {
 			g.file(in, f)
 		}
 	}
-	in.unused = together(g.parts)
+	in.unused, in.unusedFiles = together(g.parts), g.files
 	in.unused.any = in.unused.any || g.any
 	return in.unused
 }

@@ -46,11 +46,8 @@ func readingOf(text string) *reading {
 	return r
 }
 
-// together returns what several texts tell. With one of them, it is that one.
+// together returns what several texts tell.
 func together(all []*reading) *reading {
-	if len(all) == 1 {
-		return all[0]
-	}
 	out := &reading{words: map[string]bool{}}
 	for _, r := range all {
 		maps.Copy(out.words, r.words)
@@ -74,7 +71,8 @@ type readings struct {
 	// left is what is left of mostReadings, and spare of mostAround.
 	left, spare int
 	// unused is what the files tell that nothing uses. It is nil until it is wanted.
-	unused *reading
+	unused      *reading
+	unusedFiles map[string]bool
 	// around are the words of the kustomization.yaml files from which a folder is built.
 	around map[string]map[string]bool
 	// namespaces are the targetNamespaces of Flux Kustomizations.
