@@ -92,8 +92,9 @@ func (r *run) readSchemas(ctx context.Context, kinds map[kschema.GroupVersionKin
 			return nil, err
 		}
 	}
+	//nolint:contextcheck // isKnown only reads a list in memory
 	s.addProviders(ctx, r, slices.DeleteFunc(wanted, func(p v1alpha1.LockedComponent) bool {
-		return !s.needs(p, kinds) || !r.assumed && !isKnown(p) //nolint:contextcheck // it only reads a list in memory
+		return !s.needs(p, kinds) || !r.assumed && !isKnown(p)
 	}))
 	return s, nil
 }
