@@ -76,12 +76,12 @@ func readProcess(dir string) (proc, bool) {
 		parent: int(number(parent)), name: string(raw[bytes.IndexByte(raw, '(')+1 : end]),
 		rss: number(pages) * int64(os.Getpagesize()), cpu: time.Duration(number(user)+number(system)) * clockTick,
 	}
-	// Kernel threads have none of these.
+	// Kernel threads have none of these. A process that ends loses the first two before it becomes a zombie, and then the folder.
 	args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 	p.command = strings.TrimSpace(strings.ReplaceAll(string(args), "\x00", " "))
 	p.program, _ = os.Readlink(filepath.Join(dir, "exe"))
 	p.dir, _ = os.Readlink(filepath.Join(dir, "cwd"))
-	return p, true
+	return p, p.command != "" || p.program != ""
 }
 
 // family is those processes of the table that one of the roots has started, and the roots themselves.
