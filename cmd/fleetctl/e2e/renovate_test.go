@@ -50,8 +50,9 @@ spec:
       type: control-plane
       version: v1.14.1
     - {name: docker, version: v1.14.1}
-    - name: aws
-      version: v2.12.0
+    - name: aws # with what people write
+      url: https://example.com/infrastructure-components.yaml
+      version: "v2.12.0"
 `
 
 // renovateReleases are the releases and tags of each project on GitHub. Nobody wants those that are candidates.
@@ -86,7 +87,7 @@ func TestRenovate(t *testing.T) {
 	want := map[string][]string{
 		"renovate/fluxcd-flux2-2.x":                             {"fleet.yaml:     version: v2.9.5"},
 		"renovate/cert-manager-cert-manager-1.x":                {"fleet.yaml:       version: v1.20.0"},
-		"renovate/kubernetes-sigs-cluster-api-provider-aws-2.x": {"fleet.yaml:       version: v2.13.0"},
+		"renovate/kubernetes-sigs-cluster-api-provider-aws-2.x": {"fleet.yaml:       version: \"v2.13.0\""},
 		"renovate/actions-checkout-5.x":                         {".github/workflows/fleet.yaml:     - uses: actions/checkout@v5"},
 		"renovate/actions-setup-go-6.x":                         {".github/workflows/fleet.yaml:     - uses: actions/setup-go@v6"},
 		here + "-charts-podinfo-6.x":                            {"features/podinfo/namespaced/source.yaml:     tag: \"6.9.2\""},
