@@ -68,6 +68,14 @@ func Wrap(op string, err error, hint string) error {
 	return &Error{Op: op, Err: err, Hint: hint}
 }
 
+// AndHint returns err with its own hint and one more, or nil for a nil err.
+func AndHint(err error, more string) error {
+	if own := Hint(err); own != "" {
+		more = own + "; " + more
+	}
+	return Wrap("", err, more)
+}
+
 // Errorf is an Error whose cause is formatted as fmt.Errorf does it, %w included.
 func Errorf(hint, format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...), Hint: hint}

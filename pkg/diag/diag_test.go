@@ -70,3 +70,17 @@ func TestHintOfAFileOfSomebodyElse(t *testing.T) {
 		}
 	}
 }
+
+// The first hint is the error's own.
+func TestAndHint(t *testing.T) {
+	for own, want := range map[string]string{"": "again", "first": "first; again"} {
+		cause := errors.New("cause")
+		err := AndHint(Wrap("", cause, own), "again")
+		if got := Hint(err); got != want || !errors.Is(err, cause) {
+			t.Errorf("%q: %q, %v", own, got, err)
+		}
+	}
+	if err := AndHint(nil, "again"); err != nil {
+		t.Error(err)
+	}
+}

@@ -76,11 +76,7 @@ func (r *run) check(ctx context.Context) error {
 	if r.tries {
 		return err // a try is undone in any case
 	}
-	hint := "correct this and run the same command again; " + r.undoHint()
-	if own := diag.Hint(err); own != "" {
-		hint = own + "; " + hint
-	}
-	return diag.Wrap("", err, hint)
+	return diag.AndHint(err, "correct this and run the same command again; "+r.undoHint())
 }
 
 // commit hands the work over. Before that, it notes in the source's journal that the commit may happen. Until this note,

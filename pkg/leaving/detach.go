@@ -250,9 +250,5 @@ func (d *detach) sayWayBack(ctx context.Context, err error) error {
 	if failed == nil && journal != nil && journal.Detach && slices.Contains(journal.Select, d.key.String()) && journal.Begun(d.before) {
 		return err
 	}
-	hint := "`" + diag.ShellCommand("fleetctl", "cluster", "detach", d.key.String(), "--abort") + "` resumes its Flux"
-	if own := diag.Hint(err); own != "" {
-		hint = own + "; " + hint
-	}
-	return diag.Wrap("", err, hint)
+	return diag.AndHint(err, "`"+diag.ShellCommand("fleetctl", "cluster", "detach", d.key.String(), "--abort")+"` resumes its Flux")
 }

@@ -36,12 +36,8 @@ func (t *transfer) giveBack(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	hint := "`" + diag.ShellCommand("fleetctl", "cluster", "transfer", t.name, "--to", t.to.target.Name, "--abort") +
-		"` resumes its Flux at " + t.from.target.Name
-	if own := diag.Hint(err); own != "" {
-		hint = own + "; " + hint
-	}
-	return diag.Wrap("", err, hint)
+	return diag.AndHint(err, "`"+diag.ShellCommand("fleetctl", "cluster", "transfer", t.name, "--to", t.to.target.Name, "--abort")+
+		"` resumes its Flux at "+t.from.target.Name)
 }
 
 // begun tells whether a transfer of the cluster has begun since the journal was before.
