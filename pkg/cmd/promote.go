@@ -8,6 +8,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/promotion"
+	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -21,7 +22,7 @@ type promoteOptions struct {
 func newPromoteCmd(f *factory) *cobra.Command {
 	o := &promoteOptions{}
 	options := &o.promotion
-	c := &cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "promote",
 		Short: "Let production follow the revision that the environments before it run",
 		Long: `Move a channel to a newer tag. The environments that follow the channel change with it in everything: the definitions of
@@ -46,7 +47,7 @@ Exit codes: 0 done, or nothing to do; 3 an environment is not healthy at the com
   fleetctl promote --to v0.3.1           # back to a version that was good`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runPromote),
-	}
+	})
 	f.addManagement(c)
 	doesWithout(c, worksOnAll)
 	f.addReach(c)
@@ -90,6 +91,9 @@ func (o *promoteOptions) complete(f *factory, _ ...string) (err error) {
 	o.promotion.Cluster, o.remote = f.flags.management, true
 	if o.promotion.Change, err = f.changeOptions(&o.changeFlags); err != nil {
 		return err
+	}
+	if !o.status && (f.format == ui.Wide || f.format == ui.Name) {
+		return diag.Usage("add --status, or choose human, json or yaml", "--output %s lists what --status finds", f.format)
 	}
 	if o.status && o.promotion.To != "" {
 		return diag.Usage("leave one of them out", "--status changes nothing, and --to names what to change")

@@ -57,7 +57,7 @@ func runStatus(ctx context.Context, f *factory, o *statusOptions) error {
 
 func newStatusCmd(f *factory) *cobra.Command {
 	o := &statusOptions{}
-	c := &cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "status [CLUSTER]",
 		Short: "Show the management cluster, its providers, Flux and the workload clusters",
 		Long: `Show one tree: the management cluster, the providers with their versions and health, the revisions that Flux follows and has
@@ -71,6 +71,9 @@ Clusters that do not answer, or that there is no time to ask, are counted, and a
 With the name of a workload cluster, status shows this cluster in detail: the Cluster, its provider's objects and all objects below them,
 the conditions that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
+-o wide also shows API servers, nodes and whole revisions, and of one cluster all conditions. -o name prints the names alone: of the workload
+clusters, of one cluster's objects, or with --all of the management clusters.
+
 With --all, status looks at every management cluster and standby of the fleet at the same time. Each gets one line,
 even if it does not answer. A warning names every workload cluster that two management clusters act on.
 
@@ -83,7 +86,7 @@ Exit codes: 0 everything is Ready; 3 something is not.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeWorkloadClusters,
 		RunE:              running(f, o, runStatus),
-	}
+	})
 	f.addManagement(c)
 	doesWithout(c, findsOneOf)
 	f.addReach(c)

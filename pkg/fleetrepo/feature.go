@@ -21,6 +21,10 @@ type Feature struct {
 	Clusters []string `json:"clusters"`
 	// ManagementClusters that have the feature themselves.
 	ManagementClusters []string `json:"managementClusters"`
+	// Chart is the address of the Helm chart that the feature installs, and Version the chart's version. Both are empty for a feature of
+	// manifests.
+	Chart   string `json:"chart,omitempty"`
+	Version string `json:"version,omitempty"`
 }
 
 // Features lists the folders below features/, by name.
@@ -33,6 +37,7 @@ func (r *Repo) Features() ([]Feature, error) {
 	if err != nil {
 		return nil, err
 	}
+	charts, _ := r.FeatureCharts() // files that cannot be read name no chart; validate says why
 	all := make([]Feature, 0, len(names))
 	for _, name := range names {
 		f := Feature{Name: name, Environments: []string{}, Clusters: []string{}, ManagementClusters: []string{}}
@@ -54,6 +59,9 @@ func (r *Repo) Features() ([]Feature, error) {
 			if m := &r.Fleet.Spec.ManagementClusters[i]; r.exists(onManagement(m).FeatureFile(name)) {
 				f.ManagementClusters = append(f.ManagementClusters, m.Name)
 			}
+		}
+		if i := slices.IndexFunc(charts, func(c v1alpha1.LockedFeature) bool { return c.Name == name }); i >= 0 {
+			f.Chart, f.Version = charts[i].Chart, charts[i].Version
 		}
 		all = append(all, f)
 	}

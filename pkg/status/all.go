@@ -132,7 +132,7 @@ func (r *Report) facts() string {
 	if copies > 0 {
 		text += ", " + plain.Count(copies, "copy") + " of a hand-over under way"
 	}
-	if unknown := r.OwnRecords.Silent + r.OwnRecords.NotAsked; unknown > 0 {
+	if unknown := r.OwnRecords.Silent + r.OwnRecords.NotAsked; unknown > 0 && r.changedHands() {
 		text += fmt.Sprintf(", own record of the owner not known of %d", unknown)
 	}
 	return text
@@ -149,7 +149,7 @@ func AllView(w io.Writer, all *All, style Style) error {
 		})
 	}
 	for _, r := range all.ManagementClusters {
-		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(r.facts()), "", style) + "\n")
+		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(join([]string{r.facts(), style.wide("host", r.Cluster.Host), style.wide("Kubernetes", r.Cluster.Kubernetes)})), "", style) + "\n")
 		for _, p := range r.Problems {
 			p.Object = r.Cluster.Name + ": " + p.Object
 			wrong = append(wrong, p)

@@ -156,7 +156,7 @@ func TestClustersWithoutAnswerAreNoProblem(t *testing.T) {
 		t.Errorf("got\n%s", text)
 	}
 	_, text = told(t, nil, func(c *collector, w *Fleet) {
-		c.report.OwnRecords, w.Owner, w.record = OwnRecords{Silent: 1}, "", capi.Owner{}
+		c.report.OwnRecords, w.Owner, w.record = OwnRecords{Silent: 1}, c.report.Cluster.Name, capi.Owner{}
 	})
 	if strings.Contains(text, "record") {
 		t.Errorf("no cluster has changed hands: got\n%s", text)

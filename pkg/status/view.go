@@ -13,6 +13,24 @@ import (
 // Style paints the parts of the tree; the zero value paints nothing.
 type Style struct {
 	Good, Bad, Dim func(string) string
+	// Wide shows more of each part: whole revisions, API servers, nodes and conditions that are as they should be.
+	Wide bool
+}
+
+// revision shortens a revision, unless everything is wanted.
+func (s Style) revision(text string) string {
+	if s.Wide {
+		return text
+	}
+	return shortRevision(text)
+}
+
+// wide returns the fact with its title if everything is wanted.
+func (s Style) wide(title, fact string) string {
+	if !s.Wide || fact == "" {
+		return ""
+	}
+	return title + " " + fact
 }
 
 func apply(paint func(string) string, text string) string {
@@ -133,7 +151,7 @@ func clusterLine(r *Report, style Style) string {
 func gitNode(r *Report, style Style) node {
 	text := "fleet repo " + r.Git.Repo
 	if r.Git.Revision != "" {
-		text += apply(style.Dim, fmt.Sprintf(" %s@%s", r.Git.Branch, shortRevision(r.Git.Revision)))
+		text += apply(style.Dim, fmt.Sprintf(" %s@%s", r.Git.Branch, style.revision(r.Git.Revision)))
 	}
 	if r.Git.Served != nil {
 		text = mark(*r.Git.Served, style) + " " + text
@@ -177,7 +195,7 @@ func fluxNode(r *Report, style Style) node {
 		n.text = mark(false, style) + " Flux is not installed"
 	}
 	for _, o := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
-		facts := shortRevision(o.Revision)
+		facts := style.revision(o.Revision)
 		if o.Suspended {
 			facts += " suspended"
 			if !o.SuspendedInGit && !o.byFleetctl {
@@ -197,8 +215,7 @@ func clustersNode(r *Report, style Style) node {
 		return node{text: "no workload clusters"}
 	}
 	n := node{text: "workload clusters"}
-	changedHands := func(c Fleet) bool { return c.Owner != "" } // only then does a cluster have a record
-	if missed := r.OwnRecords.missed(); missed != "" && slices.ContainsFunc(r.Clusters, changedHands) {
+	if missed := r.OwnRecords.missed(); missed != "" && r.changedHands() {
 		n.text += apply(style.Dim, " ("+missed+")")
 	}
 	for _, c := range r.Clusters {
@@ -206,6 +223,7 @@ func clustersNode(r *Report, style Style) node {
 		if c.Workers.Desired > 0 {
 			facts = append(facts, fmt.Sprintf("workers %d/%d", c.Workers.Ready, c.Workers.Desired))
 		}
+		facts = append(facts, style.wide("API server", c.Endpoint))
 		if c.Paused {
 			facts = append(facts, "paused")
 		}
@@ -227,12 +245,12 @@ func clustersNode(r *Report, style Style) node {
 		}
 		child := node{text: line(c.Ready && !c.TwoOwners, c.Namespace+"/"+c.Name, join(facts), reason, style)}
 		if f := c.Flux; f != nil && c.Available {
-			child.children = append(child.children, node{text: line(f.Ready, "Flux", join([]string{f.Mode, shortRevision(f.Revision)}), "", style)})
+			child.children = append(child.children, node{text: line(f.Ready, "Flux", join([]string{f.Mode, style.revision(f.Revision)}), "", style)})
 		}
 		for _, m := range c.Machines {
 			child.children = append(
 				child.children,
-				node{text: line(m.Ready, "machine "+m.Name, join([]string{m.Phase, m.Version}), m.Reason, style)},
+				node{text: line(m.Ready, "machine "+m.Name, join([]string{m.Phase, m.Version, style.wide("node", m.Node)}), m.Reason, style)},
 			)
 		}
 		n.children = append(n.children, child)

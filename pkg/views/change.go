@@ -26,7 +26,13 @@ func Promotion(r *promotion.Result) View {
 }
 
 // Promotions is what `fleetctl promote --status` shows.
-func Promotions(r *promotion.Status) View { return of(r, promotionsView) }
+func Promotions(r *promotion.Status) View {
+	names := make([]string, 0, len(r.Environments))
+	for _, e := range r.Environments {
+		names = append(names, e.Name)
+	}
+	return named(r, names, func(p *Page) error { return promotionsView(p, r) })
+}
 
 // Paused is the output of `pause --now` and `resume --now`. commit is the command that makes the same change in Git.
 func Paused(paused bool, objects []management.Switched, commit string) View {
@@ -209,7 +215,11 @@ func liveView(s ui.Streams, r *promotion.Result) {
 	}
 }
 
-func promotionsView(w io.Writer, r *promotion.Status) error {
+func promotionsView(p *Page, r *promotion.Status) error {
+	w, short := p.Out, short
+	if p.Format == ui.Wide {
+		short = func(revision string) string { return revision }
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	ui.FprintText(t, "ENVIRONMENT\tMANAGEMENT CLUSTER\tCHANNEL\tGIT\tRUNS\tREADY\tWAITING")
 	for _, e := range r.Environments {

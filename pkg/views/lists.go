@@ -202,6 +202,8 @@ var featureTable = table[fleetrepo.Feature]{
 		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Environments, ", ") }},
 		{title: "CLUSTERS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Clusters, ", ") }},
 		{title: "MANAGEMENT", optional: true, of: func(o fleetrepo.Feature) string { return strings.Join(o.ManagementClusters, ", ") }},
+		{title: "VERSION", optional: true, of: func(o fleetrepo.Feature) string { return o.Version }},
+		{title: "CHART", wide: true, of: func(o fleetrepo.Feature) string { return cmp.Or(o.Chart, "-") }},
 		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(layout.FeaturesDir, o.Name) }},
 	},
 }

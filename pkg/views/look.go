@@ -22,17 +22,42 @@ import (
 
 // Status is what `fleetctl status` shows.
 func Status(r *status.Report) View {
-	return view{r, func(p *Page) error { return status.Tree(p.Out, r, style(p)) }}
+	return named(r, clusterNames(r), func(p *Page) error { return status.Tree(p.Out, r, style(p)) })
 }
 
 // StatusAll is what `fleetctl status --all` shows.
 func StatusAll(all *status.All) View {
-	return view{all, func(p *Page) error { return status.AllView(p.Out, all, style(p)) }}
+	names := make([]string, 0, len(all.ManagementClusters))
+	for _, r := range all.ManagementClusters {
+		names = append(names, r.Cluster.Name)
+	}
+	return named(all, names, func(p *Page) error { return status.AllView(p.Out, all, style(p)) })
 }
 
 // Depth is what `fleetctl status CLUSTER` shows.
 func Depth(d *why.Depth) View {
-	return view{d, func(p *Page) error { return why.DepthView(p.Out, d, style(p)) }}
+	names := make([]string, 0, len(d.Objects))
+	for _, o := range d.Objects {
+		names = append(names, o.Kind+"/"+o.Name)
+	}
+	return named(d, names, func(p *Page) error { return why.DepthView(p.Out, d, style(p)) })
+}
+
+// clusterNames are the workload clusters by the names that `fleetctl status` takes: with the namespace where another one has the name, too.
+func clusterNames(r *status.Report) []string {
+	called := map[string]int{}
+	for _, c := range r.Clusters {
+		called[c.Name]++
+	}
+	names := make([]string, 0, len(r.Clusters))
+	for _, c := range r.Clusters {
+		name := c.Name
+		if called[name] > 1 {
+			name = c.Namespace + "/" + name
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // Why is what `fleetctl why` shows.
@@ -41,7 +66,7 @@ func Why(r *why.Report) View {
 }
 
 func style(p *Page) status.Style {
-	return status.Style{Good: ui.Painter(p.Streams, ui.Good), Bad: ui.Painter(p.Streams, ui.Bad), Dim: ui.Painter(p.Streams, ui.Dim)}
+	return status.Style{Good: ui.Painter(p.Streams, ui.Good), Bad: ui.Painter(p.Streams, ui.Bad), Dim: ui.Painter(p.Streams, ui.Dim), Wide: p.Format == ui.Wide}
 }
 
 // Doctor is what `fleetctl doctor` shows.

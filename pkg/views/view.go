@@ -58,6 +58,16 @@ func of[T any](result T, human func(w io.Writer, result T) error) View {
 	return view{result, func(p *Page) error { return human(p.Out, result) }}
 }
 
+// named is the view of a result that lists things by name, although it is no table: with -o name it shows only their names.
+func named(result any, names []string, human func(p *Page) error) View {
+	return view{result, func(p *Page) error {
+		if p.Format != ui.Name {
+			return human(p)
+		}
+		return table[string]{name: func(name string) string { return name }}.printNames(p.Out, names)
+	}}
+}
+
 // list is the view of a list. Programs get result, and people see the table.
 func list[T any](result any, all []T, t table[T]) View {
 	return view{result, func(p *Page) error { return t.print(p.Out, p.Format, all) }}

@@ -68,11 +68,15 @@ func showing[T any](name string, viewOf func(r *T) View, prepare ...func(r *T)) 
 	}}
 }
 
-// listing is showing for a list.
-func listing[T any](name string, viewOf func(all []T) View) shown {
-	s := showing(name, func(all *[]T) View { return viewOf(*all) })
+// asList is a view that also has the formats of lists.
+func (s shown) asList() shown {
 	s.isList = true
 	return s
+}
+
+// listing is showing for a list.
+func listing[T any](name string, viewOf func(all []T) View) shown {
+	return showing(name, func(all *[]T) View { return viewOf(*all) }).asList()
 }
 
 // now is when the golden files were looked at.
@@ -97,7 +101,7 @@ var allShown = []shown{
 	showing("Promotion", Promotion, func(r *promotion.Result) {
 		r.Change.Diff, r.ReleaseNotes, r.Change.DryRun, r.Change.Changed, r.Tagged = "", "", false, true, true
 	}),
-	showing("Promotions", Promotions),
+	showing("Promotions", Promotions).asList(),
 	showing("Paused", func(all *[]management.Switched) View {
 		return Paused(true, *all, "fleetctl cluster pause demo --commit")
 	}),
@@ -173,14 +177,14 @@ var allShown = []shown{
 	showing("Activation planned", Activation, func(r *pivot.ActivateResult) { r.Outcome, r.Plan = "planned", nil }),
 	showing("Activation undone", Activation, func(r *pivot.ActivateResult) { r.Outcome = "undone" }),
 
-	{name: "Hosts", isList: true, view: showing("", Hosts).view},
+	showing("Hosts", Hosts).asList(),
 	showing("HostDone", func(r *management.HostResult) View { return HostDone(r, "%s is changed.\n", "%s is as before.\n") }),
 	showing("HostLogs", func(names *[]string) View { return HostLogs(*names) }),
 	showing("Issuer", Issuer),
-	{name: "Bundle", isList: true, view: showing("", Bundle).view},
+	showing("Bundle", Bundle).asList(),
 	showing("BundleVerified", BundleVerified),
 
-	showing("Status", Status, func(r *status.Report) { r.Cluster.State, r.Unknown, r.Standby = "running", nil, nil }),
+	showing("Status", Status, func(r *status.Report) { r.Cluster.State, r.Unknown, r.Standby = "running", nil, nil }).asList(),
 	showing("Status of a standby", Status, func(r *status.Report) { r.Cluster.State, r.Unknown, r.Clusters = "running", nil, nil }),
 	showing("Status of another owner", Status, func(r *status.Report) {
 		r.Cluster.State, r.Unknown, r.Standby = "running", nil, nil
@@ -188,14 +192,13 @@ var allShown = []shown{
 		r.Clusters[1].Elsewhere, r.Clusters[1].Paused = true, true
 	}),
 	showing("Status no answer", Status, func(r *status.Report) { r.Standby = nil }),
-	showing("StatusAll", StatusAll, func(a *status.All) { a.ManagementClusters[0].Standby = nil }),
-	showing("Depth", Depth),
+	showing("StatusAll", StatusAll, func(a *status.All) { a.ManagementClusters[0].Standby = nil }).asList(),
+	showing("Depth", Depth).asList(),
 	showing("Why", Why, func(r *why.Report) { r.Ready = false }),
 	showing("Doctor", Doctor),
 	showing("SupportBundle", SupportBundle),
-	{name: "Credentials", isList: true, view: showing("",
-		func(r *management.CredentialsReport) View { return Credentials(r, 24*time.Hour) }).view},
-	{name: "Orphans", isList: true, view: showing("", func(r *orphans.Report) View { return Orphans(r, now) }).view},
+	showing("Credentials", func(r *management.CredentialsReport) View { return Credentials(r, 24*time.Hour) }).asList(),
+	showing("Orphans", func(r *orphans.Report) View { return Orphans(r, now) }).asList(),
 	showing("OrphansDeletion", func(d *orphans.Deletion) View { return OrphansDeletion(d, now) }),
 	showing("DeletedOrphans", DeletedOrphans),
 	showing("DeletedOrphans dry run", DeletedOrphans, func(r *reclaim.Deleted) { r.DryRun, r.Left = true, nil }),

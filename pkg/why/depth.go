@@ -168,6 +168,9 @@ func DepthView(w io.Writer, d *Depth, style status.Style) error {
 		}
 		p.line("  " + strings.Repeat("  ", o.Depth) + p.mark(o.State) + " " + text(o.Kind+" "+o.Name))
 	}
+	if style.Wide {
+		p.conditions(d)
+	}
 	p.troubles(d)
 	p.events(d.Events)
 	for _, u := range d.Unknown {
@@ -182,15 +185,10 @@ func DepthView(w io.Writer, d *Depth, style status.Style) error {
 
 // troubles writes the table of troubles, one line for each cause.
 func (p *page) troubles(d *Depth) {
-	type row struct{ object, condition, since, reason string }
 	var rows []row
 	add := func(object string, all []Trouble) {
 		for _, t := range all {
-			r := row{text(object), text(t.Condition), "", text(t.Reason)}
-			if t.Since != nil {
-				r.since = plain.Duration(d.Time.Sub(*t.Since))
-			}
-			rows = append(rows, r)
+			rows = append(rows, row{text(object), text(t.Condition), d.ago(t.Since), text(t.Reason)})
 		}
 	}
 	for _, f := range d.Flux {
@@ -199,10 +197,40 @@ func (p *page) troubles(d *Depth) {
 	for _, o := range d.Objects {
 		add(o.Kind+" "+o.Name, o.Troubles)
 	}
+	p.table(row{"WHAT", "CONDITION", "SINCE", "WHY"}, rows)
+}
+
+// conditions writes the table of all conditions, also of those that are as they should be.
+func (p *page) conditions(d *Depth) {
+	var rows []row
+	for _, o := range d.Objects {
+		for _, c := range o.Conditions {
+			state := text(c.Status)
+			if c.Reason != "" {
+				state += " (" + text(c.Reason) + ")"
+			}
+			rows = append(rows, row{text(o.Kind + " " + o.Name), text(c.Type), d.ago(c.Since), state})
+		}
+	}
+	p.table(row{"OBJECT", "CONDITION", "SINCE", "STATUS"}, rows)
+}
+
+// ago tells how long before the report a time was; "" if there is no time.
+func (d *Depth) ago(since *time.Time) string {
+	if since == nil {
+		return ""
+	}
+	return plain.Duration(d.Time.Sub(*since))
+}
+
+// row is a line of a table of conditions.
+type row struct{ object, condition, since, reason string }
+
+func (p *page) table(titles row, rows []row) {
 	if len(rows) == 0 {
 		return
 	}
-	rows = append([]row{{"WHAT", "CONDITION", "SINCE", "WHY"}}, rows...)
+	rows = append([]row{titles}, rows...)
 	var widths [3]int
 	for _, r := range rows {
 		for i, cell := range []string{r.object, r.condition, r.since} {
