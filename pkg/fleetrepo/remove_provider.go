@@ -39,7 +39,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
 		flavours = scaffold.FlavoursFor(p.Name)
 	}
-	if err := r.checkProviderUnused(m, p.Name, flavours); err != nil {
+	if err := r.checkProviderUnused(m, p); err != nil {
 		return nil, err
 	}
 	fleet, err := r.readFleet()
@@ -75,24 +75,30 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 // clusterctlFlag returns the flag of clusterctl that names a provider of a type.
 func clusterctlFlag(t v1alpha1.ProviderType) string { return strings.ToLower(string(t)) }
 
-// checkProviderUnused returns an error if existing clusters need the provider.
-func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, name string, flavours []string) error {
+// checkProviderUnused returns an error if existing clusters need the provider: those of its flavours, of a team's own charts with its kinds,
+// and those in the folder of its cloud.
+func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, p v1alpha1.Provider) error {
 	clusters, _, err := r.Clusters() // validate reports a file that cannot be read
 	if err != nil {
 		return err
 	}
-	cloud := r.Fleet.LayoutFor(m, name)
+	cloud, makes := r.Fleet.LayoutFor(m, p.Name), map[string]bool{}
 	var needs []string
 	for _, c := range clusters {
-		stands := !cloud.IsHome() && strings.HasPrefix(c.File, cloud.Clusters()+"/")
-		if c.ManagementCluster == m.Name && (stands || slices.Contains(flavours, c.Flavour)) {
+		if c.ManagementCluster != m.Name {
+			continue
+		}
+		if _, known := makes[c.Flavour]; !known {
+			makes[c.Flavour] = TypeOf(p) == v1alpha1.ProviderInfrastructure && r.cloudOf(m, c.Flavour) == p.Name
+		}
+		if makes[c.Flavour] || !cloud.IsHome() && strings.HasPrefix(c.File, cloud.Clusters()+"/") {
 			needs = append(needs, c.Environment+"/"+c.Name)
 		}
 	}
 	if len(needs) == 0 {
 		return nil
 	}
-	return diag.Errorf("delete them first: `fleetctl cluster remove "+needs[0]+"`", "provider %s makes the machines of %s", name,
+	return diag.Errorf("delete them first: `fleetctl cluster remove "+needs[0]+"`", "provider %s makes the machines of %s", p.Name,
 		strings.Join(needs, ", "))
 }
 

@@ -125,7 +125,7 @@ func (m *mover) transferable(c *declared) error {
 		return diag.Errorf("let it manage itself: `fleetctl bootstrap --management "+c.Name+" --stand-alone`",
 			"cluster %s is a management cluster of this fleet", c.Name)
 	}
-	if _, err := m.into.managementClusterFor(to.Name, c.Flavour); err != nil {
+	if _, err := m.into.managementClusterFor(to.Name, c.Flavour, r.makerOf(c.Flavour)); err != nil {
 		return err
 	}
 	return m.into.checkFree(to, "", c.Name, manifest.File{})
