@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
@@ -20,47 +21,6 @@ type Provider struct {
 	Version string `json:"version,omitempty"`
 	// ManagementClusters that it is on.
 	ManagementClusters []string `json:"managementClusters"`
-}
-
-// infrastructure are how the kinds of the well-known providers begin, by the names that clusterctl has for these.
-var infrastructure = []struct{ prefix, name string }{
-	{"AWS", "aws"},
-	{"ROSA", "aws"},
-	{"Azure", "azure"},
-	{"GCP", "gcp"},
-	{"VSphere", "vsphere"},
-	{"Docker", "docker"},
-	{"Dev", "docker"},
-	{"InMemory", "docker"},
-	{"OpenStack", "openstack"},
-	{"Metal3", "metal3"},
-	{"HCloud", "hetzner"},
-	{"Hetzner", "hetzner"},
-	{"Proxmox", "proxmox"},
-	{"Nutanix", "nutanix"},
-	{"Kubevirt", "kubevirt"},
-	{"KubeVirt", "kubevirt"},
-	{"IBM", "ibmcloud"},
-	{"OCI", "oci"},
-	{"Packet", "packet"},
-	{"DO", "digitalocean"},
-	{"Linode", "linode-linode"},
-	{"Byo", "byoh"},
-	{"Maas", "maas"},
-	{"CloudStack", "cloudstack"},
-	{"Outscale", "outscale"},
-	{"Osc", "outscale"},
-	{"Vultr", "vultr-vultr"},
-	{"VCD", "vcd"},
-	{"Tinkerbell", "tinkerbell-tinkerbell"},
-	{"Harvester", "harvester-harvester"},
-	{"Incus", "incus"},
-	{"LXC", "incus"},
-	{"KCPMachine", "kubekey-kubekey"},
-	{"VCluster", "vcluster"},
-	{"Scaleway", "scaleway"},
-	{"Virtink", "virtink"},
-	{"Huawei", "huawei"},
 }
 
 // operatorTypes are the kinds of the Cluster API operator.
@@ -114,12 +74,7 @@ func providersIn(all []*render.Object) []Provider {
 		case group == "operator.cluster.x-k8s.io" && operatorTypes[o.Kind] != "":
 			note(o, operatorTypes[o.Kind], o.Name, versionIn(o))
 		case group == "infrastructure.cluster.x-k8s.io":
-			for _, i := range infrastructure {
-				if strings.HasPrefix(o.Kind, i.prefix) {
-					note(o, v1alpha1.ProviderInfrastructure, i.name, "")
-					break
-				}
-			}
+			note(o, v1alpha1.ProviderInfrastructure, fleetrepo.ProviderOfKind(o.Kind), "")
 		case o.Kind == "Deployment" && group == "apps":
 			label, version := componentOf(o)
 			if label == "cluster-api" {

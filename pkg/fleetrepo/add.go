@@ -38,7 +38,7 @@ type AddOptions struct {
 // everything else that the example has and the chart has no default for: a region, a project. Errors: names that are unknown or taken,
 // a management cluster without the provider that the flavour needs, and values that the chart's schema refuses, all at once.
 func (r *Repo) Add(opts AddOptions) (*Edit, error) {
-	mgmt, err := r.managementClusterFor(opts.ManagementCluster, opts.Flavour)
+	mgmt, err := r.managementClusterFor(opts.ManagementCluster, opts.Flavour, r.makerOf(opts.Flavour))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
-	if err := r.openCloud(e, mgmt, at, opts.Environment); err != nil {
+	if err := r.bringShared(e, mgmt, at, opts.Environment); err != nil {
 		return nil, err
 	}
 	declared, err := r.fluxFor(opts, ch, mgmt, at, e)
@@ -196,24 +196,23 @@ func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name str
 	return nil
 }
 
-// managementClusterFor chooses the management cluster whose providers can make clusters of a flavour.
-func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementCluster, error) {
-	provider := providerOf(flavour)
-	has := func(m *v1alpha1.ManagementCluster) bool {
-		return provider == "" || slices.ContainsFunc(m.Providers, func(p v1alpha1.Provider) bool {
-			return p.Name == provider && (p.Type == "" || p.Type == v1alpha1.ProviderInfrastructure)
-		})
-	}
-	if name == "" && len(r.Fleet.Spec.ManagementClusters) > 1 {
+// managementClusterFor chooses the management cluster whose providers can make clusters of a flavour. by is what makes them.
+func (r *Repo) managementClusterFor(name, flavour string, by maker) (*v1alpha1.ManagementCluster, error) {
+	all := r.Fleet.Spec.ManagementClusters
+	if name == "" && len(all) > 1 {
 		var able []string
-		for i := range r.Fleet.Spec.ManagementClusters {
-			if m := &r.Fleet.Spec.ManagementClusters[i]; has(m) && m.Repository == nil {
-				able = append(able, m.Name)
+		none := true
+		for i := range all {
+			if by.lacks(&all[i]) == "" {
+				none = false
+				if all[i].Repository == nil {
+					able = append(able, all[i].Name)
+				}
 			}
 		}
 		switch {
-		case !slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return has(&m) }):
-			// To ask for one of them would mislead.
+		case none: // to ask for one of them would mislead
+			provider := by.lacks(&all[0])
 			return nil, diag.Errorf(
 				fmt.Sprintf("`fleetctl provider add %s --management NAME` declares it, and `fleetctl init` installs it", provider),
 				"no management cluster of the fleet can make clusters of flavour %s: none has an infrastructure provider %s", flavour, provider)
@@ -228,7 +227,7 @@ func (r *Repo) managementClusterFor(name, flavour string) (*v1alpha1.ManagementC
 	if err != nil {
 		return nil, err
 	}
-	if !has(m) {
+	if provider := by.lacks(m); provider != "" {
 		return nil, diag.Errorf(fmt.Sprintf("`fleetctl provider add %s --management %s` declares it, and `fleetctl init` installs it", provider,
 			m.Name),
 			"management cluster %s cannot make clusters of flavour %s: it has no infrastructure provider %s", m.Name, flavour, provider)
@@ -246,8 +245,7 @@ func providerOf(flavour string) string {
 	return ""
 }
 
-// FlavoursToOffer returns the flavours whose provider a management cluster of the fleet has, and the team's own
-// flavours.
+// FlavoursToOffer returns the flavours, of fleetctl and of the team, whose clusters a management cluster of the fleet can make.
 func (r *Repo) FlavoursToOffer() []string {
 	var names []string
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -256,7 +254,10 @@ func (r *Repo) FlavoursToOffer() []string {
 		}
 	}
 	for _, name := range r.Flavours() {
-		if providerOf(name) == "" {
+		by := r.makerOf(name)
+		if by.provider == "" && slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+			return by.lacks(&m) == ""
+		}) {
 			names = append(names, name)
 		}
 	}

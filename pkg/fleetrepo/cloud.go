@@ -3,9 +3,7 @@ package fleetrepo
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
@@ -33,51 +31,10 @@ func (r *Repo) layoutOf(m *v1alpha1.ManagementCluster, environment, flavour, pro
 	return r.Fleet.LayoutFor(m, provider)
 }
 
-// infrastructureKind finds the kinds of infrastructure objects in the templates of a chart.
-var infrastructureKind = regexp.MustCompile(`infrastructure\.cluster\.x-k8s\.io(?:/\w+)?["']?\s+kind:\s*["']?([A-Za-z0-9]+)`)
-
-// shortKinds are, by provider, the first parts of kinds that do not begin with the provider's name.
-var shortKinds = map[string]string{"byoh": "byo", "digitalocean": "do", "ibmcloud": "ibm"}
-
 // cloudOf returns the infrastructure provider of a management cluster that makes the clusters of a flavour; "" if that
 // is not known.
 func (r *Repo) cloudOf(m *v1alpha1.ManagementCluster, flavour string) string {
-	if provider := providerOf(flavour); provider != "" {
-		return provider
-	}
-	names, err := r.filesBelow(path.Join(layout.ChartsDir, flavour, "templates"))
-	if err != nil {
-		return ""
-	}
-	for _, name := range names {
-		content, err := r.read(name)
-		if err != nil {
-			continue // validate reports a chart that cannot be read
-		}
-		for _, match := range infrastructureKind.FindAllSubmatch(content, -1) {
-			if provider := providerOfKind(m, strings.ToLower(string(match[1]))); provider != "" {
-				return provider
-			}
-		}
-	}
-	return ""
-}
-
-// providerOfKind returns the infrastructure provider of a management cluster whose name begins the kind. If several do,
-// it returns the longest name.
-func providerOfKind(m *v1alpha1.ManagementCluster, kind string) string {
-	found, longest := "", 0
-	for _, p := range m.Providers {
-		if TypeOf(p) != v1alpha1.ProviderInfrastructure {
-			continue
-		}
-		for _, beginning := range []string{p.Name, shortKinds[p.Name]} {
-			if len(beginning) > longest && strings.HasPrefix(kind, beginning) {
-				found, longest = p.Name, len(beginning)
-			}
-		}
-	}
-	return found
+	return r.makerOf(flavour).in(m)
 }
 
 // LayoutOf returns the layout of a cluster's management cluster for the cloud whose folder has the cluster.
@@ -190,10 +147,15 @@ func (r *Repo) closeCloud(e *Edit, gone layout.Layout) error {
 	if err := r.deleteFolder(&e.Changes, gone.Owned()); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool { return l.Cloud == gone.Cloud }) {
+	return r.dropTenants(e, gone.Cloud)
+}
+
+// dropTenants removes the tenants of a cloud in which no management cluster has a folder any more: nothing would apply them.
+func (r *Repo) dropTenants(e *Edit, cloud string) error {
+	if slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool { return l.Cloud == cloud }) {
 		return nil
 	}
-	return r.deleteFolder(&e.Changes, layout.TenantsDir(gone.Cloud))
+	return r.deleteFolder(&e.Changes, layout.TenantsDir(cloud))
 }
 
 // notifyAlso rewrites notifications about an environment that do not yet include its folder in a cloud. It leaves

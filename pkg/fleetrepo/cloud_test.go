@@ -1,10 +1,12 @@
 package fleetrepo
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 const cloudsFleet = `apiVersion: fleetctl.dev/v1alpha1
@@ -26,20 +28,119 @@ func cloudsRepo(t *testing.T, fleet string) *Repo {
 	return reopen(t, dir)
 }
 
-// The cloud of a team's own flavour is that of the infrastructure objects in its chart.
+// The cloud of a team's own flavour is that of the infrastructure objects in its chart, however its template writes them.
 func TestNamesOfClouds(t *testing.T) {
 	for kind, want := range map[string]string{
-		"OpenStackCluster": "openstack", "AWSManagedControlPlane": "aws", "DOCluster": "digitalocean", "Metal3Cluster": "metal3",
-		"DockerMachineTemplate": "docker", "NutanixCluster": "docker", // no provider of the fleet: the home
+		"OpenStackCluster": "openstack", "AWSManagedCluster": "aws", "DOCluster": "digitalocean", "Metal3Cluster": "metal3",
+		"DockerMachineTemplate": "docker", "LinodeCluster": "linode-linode", "OscCluster": "outscale", "RemoteCluster": "k0sproject-k0smotron",
+		"MetalStackCluster": "metal-stack", "OwnCluster": "acme-own", "DevCluster": "docker",
+		"NutanixCluster": "docker", "UnheardOfCluster": "docker", // no provider of the fleet: the home
 	} {
 		for _, format := range []string{
-			"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: %\n", "    apiGroup: infrastructure.cluster.x-k8s.io\n    kind: \"%\"\n",
+			"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: %\n",
+			"kind: Cluster\nspec:\n  ref:\n    apiGroup: infrastructure.cluster.x-k8s.io\n    kind: \"%\"\n",
+			"kind: %\nmetadata:\n  name: x\n  labels:\n    kind: VSphereCluster\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n",
+			"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1 # of CAPI v1.9\n# as it was\n{{- if .Values.x }}\nkind: %\n{{- end }}\n",
+			"  infrastructureRef: {kind: %, name: x, apiGroup: infrastructure.cluster.x-k8s.io}\n",
+			"kind: List\nitems:\n- kind: %\n  apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1'\n- kind: VSphereCluster\n",
+			"{\n  \"kind\": \"%\",\n  \"apiVersion\": \"infrastructure.cluster.x-k8s.io/v1beta1\"\n}\n",
+			"kind: VSphereCluster\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: %\n---\nkind: VSphereCluster\n",
+			"#apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\n#kind: VSphereCluster\n" +
+				"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: %\n",
 		} {
-			r := cloudsRepo(t, cloudsFleet)
-			write(t, r.Dir, "charts/ours/templates/cluster.yaml", []byte("kind: Cluster\n"+strings.Replace(format, "%", kind, 1)))
+			r := cloudsRepo(t, strings.Replace(cloudsFleet, "{name: metal3}", "{name: metal3}, {name: linode-linode}, {name: outscale}, "+
+				"{name: k0sproject-k0smotron}, {name: metal-stack}, {name: vsphere}, {name: acme-own, url: https://example.com/x.yaml}", 1))
+			write(t, r.Dir, "charts/ours/templates/cluster.yaml", []byte(strings.Replace(format, "%", kind, 1)))
 			if at := r.layoutFor(&r.Fleet.Spec.ManagementClusters[0], "dev", "ours"); at.Cloud != want {
-				t.Errorf("%s: it stands in %s, want %s", kind, at.Cloud, want)
+				t.Errorf("%s in %q: it stands in %s, want %s", kind, format, at.Cloud, want)
 			}
+		}
+	}
+}
+
+// A cluster of a team's own chart needs the provider of the chart's kinds, as one of fleetctl's flavours does.
+func TestProviderOfOwnChart(t *testing.T) {
+	const second = "  - {name: second, kubernetesVersion: v1.36.3, generation: v2, providers: [{name: docker}]}\n"
+	for name, tc := range map[string]struct{ fleet, kind, management, failed, hint string }{
+		"declared": {fleet: cloudsFleet, kind: "OpenStackCluster"},
+		"not declared": {
+			fleet: cloudsFleet, kind: "NutanixCluster",
+			failed: "management cluster mgmt cannot make clusters of flavour ours: it has no infrastructure provider nutanix",
+			hint:   "`fleetctl provider add nutanix --management mgmt`",
+		},
+		"the only one that can": {fleet: cloudsFleet + second, kind: "OpenStackCluster"},
+		"the other one": {
+			fleet: cloudsFleet + second, kind: "OpenStackCluster", management: "second",
+			failed: "management cluster second cannot make clusters of flavour ours: it has no infrastructure provider openstack",
+			hint:   "`fleetctl provider add openstack --management second`",
+		},
+		"no one": {
+			fleet: cloudsFleet + second, kind: "NutanixCluster",
+			failed: "no management cluster of the fleet can make clusters of flavour ours: none has an infrastructure provider nutanix",
+			hint:   "`fleetctl provider add nutanix --management NAME`",
+		},
+		"kinds that nobody knows": {fleet: cloudsFleet, kind: "UnheardOfCluster"},
+		"a provider whose kinds nobody knows": {
+			fleet: strings.Replace(cloudsFleet, "{name: metal3}", "{name: fork, url: https://example.com/x.yaml}", 1), kind: "NutanixCluster",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := cloudsRepo(t, tc.fleet)
+			write(t, r.Dir, "charts/ours/Chart.yaml", []byte("apiVersion: v2\nname: ours\nversion: 1.0.0\n"))
+			write(t, r.Dir, "charts/ours/templates/cluster.yaml",
+				[]byte("apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: "+tc.kind+"\n"))
+			if offered := slices.Contains(r.FlavoursToOffer(), "ours"); offered == strings.Contains(tc.failed, "nutanix") {
+				t.Errorf("offered: %v", offered)
+			}
+			_, err := r.Add(AddOptions{Name: "x", Environment: "dev", Flavour: "ours", ManagementCluster: tc.management})
+			if tc.failed == "" && err == nil {
+				return
+			}
+			if err == nil || err.Error() != tc.failed || !strings.Contains(diag.Hint(err), tc.hint) {
+				t.Errorf("got %v (%s), want %q (%s)", err, diag.Hint(err), tc.failed, tc.hint)
+			}
+		})
+	}
+}
+
+// A provider stays while it makes clusters of a team's own chart, also in the home's folder.
+func TestProviderOfOwnChartIsUsed(t *testing.T) {
+	for _, provider := range []string{"docker", "openstack"} {
+		r := cloudsRepo(t, cloudsFleet)
+		kind := map[string]string{"docker": "DockerCluster", "openstack": "OpenStackCluster"}[provider]
+		write(t, r.Dir, "charts/ours/Chart.yaml", []byte("apiVersion: v2\nname: ours\nversion: 1.0.0\n"))
+		write(t, r.Dir, "charts/ours/templates/cluster.yaml",
+			[]byte("apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: "+kind+"\n"))
+		e, err := r.Add(AddOptions{Name: "x", Environment: "dev", Flavour: "ours"})
+		_, r = done(t, r, e, err)
+		for _, other := range []string{"aws", "digitalocean"} {
+			if _, err := r.RemoveProvider("", v1alpha1.Provider{Name: other}); err != nil {
+				t.Errorf("%s, which makes none: %v", other, err)
+			}
+		}
+		_, err = r.RemoveProvider("", v1alpha1.Provider{Name: provider})
+		if want := "provider " + provider + " makes the machines of dev/x"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// A cluster of a team's own chart goes to no management cluster without the provider, also not to one in a repository of its own, which
+// has the chart only afterwards.
+func TestTransferOfOwnChart(t *testing.T) {
+	r := cloudsRepo(t, cloudsFleet+"  - {name: second, kubernetesVersion: v1.36.3, generation: v2, providers: [{name: docker}]}\n")
+	into := cloudsRepo(t, strings.Replace(cloudsFleet, "{name: openstack}, ", "", 1))
+	write(t, r.Dir, "charts/ours/Chart.yaml", []byte("apiVersion: v2\nname: ours\nversion: 1.0.0\n"))
+	write(t, r.Dir, "charts/ours/templates/cluster.yaml",
+		[]byte("apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: OpenStackCluster\n"))
+	e, err := r.Add(AddOptions{Name: "x", Environment: "dev", Flavour: "ours"})
+	_, r = done(t, r, e, err)
+	_, within := r.Transfer(TransferOptions{Cluster: "x", To: "second"})
+	_, beyond := r.TransferInto(into, TransferOptions{Cluster: "x", To: "mgmt"}, nil)
+	for to, err := range map[string]error{"second": within, "mgmt": beyond} {
+		want := "management cluster " + to + " cannot make clusters of flavour ours: it has no infrastructure provider openstack"
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	m, err := r.managementClusterFor(cluster, o.Provider+"-kubeadm")
+	m, err := r.managementClusterFor(cluster, o.Provider+"-kubeadm", maker{provider: o.Provider})
 	if err != nil {
 		return nil, err
 	}

@@ -233,7 +233,7 @@ func TestAddThenRemoveInRandomFleets(t *testing.T) {
 					f.done(&removal.Edit, nil)
 				}
 			}
-			if m := must(f.r.managementClusterFor("", flavour)); !f.r.uses(f.r.layoutFor(m, env, flavour), env) {
+			if m := must(f.r.managementClusterFor("", flavour, f.r.makerOf(flavour))); !f.r.uses(f.r.layoutFor(m, env, flavour), env) {
 				comeAndGo() // the folder of the cloud stays, and what applies it
 				before = f.tree()
 			}
