@@ -129,6 +129,16 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 // addApps adds the files of an application to an edit, and lists them in the tenant's folders. A cloud without the tenant gets none, because
 // nothing would apply them there.
 func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, environments []string) error {
+	var targets []scaffold.FeatureTarget
+	for _, l := range r.layouts() {
+		for _, env := range environments {
+			targets = append(targets, scaffold.FeatureTarget{Layout: l, Environment: env})
+		}
+	}
+	const instead = "leave this environment out with --environment"
+	if err := r.checkFlux(e, "application "+name, instead, targets); err != nil {
+		return err
+	}
 	for _, l := range r.layouts() {
 		for _, env := range environments {
 			dir := l.Tenant(env, tenant)

@@ -164,11 +164,15 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 		return nil, diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove the channel in an editor")
 	}
 	e := &Edit{Summary: "Remove channel " + name}
-	if _, err := fleet.finish(&e.Changes); err != nil {
+	after, err := fleet.finish(&e.Changes)
+	if err != nil {
 		return nil, err
 	}
 	for i := range r.Fleet.Spec.ManagementClusters {
 		m := &r.Fleet.Spec.ManagementClusters[i]
+		if err := after.renotify(e, m, noticed{before: r}); err != nil {
+			return nil, err
+		}
 		e.Changes.Delete(m.Layout().SourceFile(name))
 		if err := r.listedSource(&e.Changes, m, name, false); err != nil {
 			return nil, err
@@ -266,8 +270,15 @@ func (r *Repo) follow(e *Edit, channel string, move promotion, environments []st
 			return err
 		}
 		waiting = waiting || !there
+		now := noticed{before: r, environments: environments, released: map[string]bool{}}
 		for _, name := range environments {
 			if err := r.applied(e, m, name, there, move); err != nil {
+				return err
+			}
+			now.released[name] = there
+		}
+		if len(environments) > 0 {
+			if err := r.renotify(e, m, now); err != nil {
 				return err
 			}
 		}

@@ -175,3 +175,69 @@ func TestMainIsNoNewChannel(t *testing.T) {
 		t.Errorf("got %v (%s)", err, diag.Hint(err))
 	}
 }
+
+// A notification about an environment names the source that the environment is applied from, whichever command lets it follow another one.
+// What somebody has changed in it stays, and the edit says what it lacks.
+func TestNotificationFollowsChannel(t *testing.T) {
+	r := cloudsRepo(t, cloudsFleet)
+	at := r.Fleet.Spec.ManagementClusters[0].Layout()
+	write(t, r.Dir, at.SyncFile(), []byte(syncFile))
+	const file = "providers/docker/v1/mgmt/notifications/chat.yaml"
+	chat := v1alpha1.Notification{
+		Name: "chat", Type: v1alpha1.NotifySlack, Environments: []string{"dev"}, Secret: "chat",
+	}
+	release := v1alpha1.Channel{Name: "release", Tag: "v*"}
+	var released []byte
+	for _, step := range []struct {
+		name, source string
+		edit         func(r *Repo) (*Edit, error)
+	}{
+		{"the environment", "", func(r *Repo) (*Edit, error) { return r.AddEnvironment("dev", EnvironmentOptions{}) }},
+		{"the notification", "flux-system", func(r *Repo) (*Edit, error) { return r.AddNotification(chat) }},
+		{"a channel without a tag", "flux-system", func(r *Repo) (*Edit, error) { return r.AddChannel(release, []string{"dev"}) }},
+		{"its first tag", "release", func(r *Repo) (*Edit, error) { return r.Promote("", "v0.1.0", "", os.DirFS(r.Dir)) }},
+		{"the notification again", "release", func(r *Repo) (*Edit, error) {
+			var err error
+			if released, err = r.read(file); err != nil {
+				return nil, err
+			}
+			return r.AddNotification(chat)
+		}},
+		{"main again", "flux-system", func(r *Repo) (*Edit, error) { return r.SetEnvironment("dev", EnvironmentOptions{Channel: "main"}) }},
+		{"a notification of an older fleetctl", "flux-system", func(r *Repo) (*Edit, error) {
+			write(t, r.Dir, file, released)
+			return r.AddNotification(chat)
+		}},
+		{"the end of the channel", "flux-system", func(r *Repo) (*Edit, error) {
+			write(t, r.Dir, file, released)
+			return r.RemoveChannel("release")
+		}},
+		{"a channel of a branch", "next", func(r *Repo) (*Edit, error) {
+			return r.AddChannel(v1alpha1.Channel{Name: "next", Branch: "next"}, []string{"dev"})
+		}},
+	} {
+		e, err := step.edit(r)
+		_, r = done(t, r, e, err)
+		if len(e.LeftAlone) > 0 {
+			t.Errorf("%s: it leaves alone %q", step.name, e.LeftAlone)
+		}
+		if step.source == "" {
+			continue
+		}
+		if got, err := r.read(file); err != nil || strings.Count(string(got), "kind: GitRepository\n") != 1 ||
+			!strings.HasSuffix(string(got), "- kind: GitRepository\n    name: "+step.source+"\n") {
+			t.Errorf("%s: it does not name %s (%v):\n%s", step.name, step.source, err, got)
+		}
+	}
+	theirs, err := r.read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, r.Dir, file, append(theirs, "  - kind: GitRepository\n    name: apps\n"...))
+	e, err := r.SetEnvironment("dev", EnvironmentOptions{Channel: "main"})
+	diff, _ := done(t, r, e, err)
+	const says = "Add the GitRepository flux-system to its event sources."
+	if strings.Contains(diff, file) || !strings.Contains(strings.Join(e.LeftAlone, "\n"), says) {
+		t.Errorf("it leaves alone %q, and changes\n%s", e.LeftAlone, diff)
+	}
+}

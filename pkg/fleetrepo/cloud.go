@@ -10,7 +10,6 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
-	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
 // A management cluster has a home: the cloud whose folder has the management cluster's own configuration. Clusters in other clouds are in
@@ -94,7 +93,9 @@ func (r *Repo) openCloud(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layou
 	if err := move.tenants(e); err != nil {
 		return err
 	}
-	return r.notifyAlso(e, m, at, environment)
+	return r.renotify(e, m, noticed{
+		before: r, environments: []string{environment}, opened: map[string]layout.Layout{environment: at},
+	})
 }
 
 // clustersFile returns the Flux Kustomization for an environment's folder in a cloud that is not the home. It is made
@@ -156,34 +157,4 @@ func (r *Repo) dropTenants(e *Edit, cloud string) error {
 		return nil
 	}
 	return r.deleteFolder(&e.Changes, layout.TenantsDir(cloud))
-}
-
-// notifyAlso rewrites notifications about an environment that do not yet include its folder in a cloud. It leaves
-// notifications alone that somebody has changed.
-func (r *Repo) notifyAlso(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layout, environment string) error {
-	for i := range r.Fleet.Spec.Notifications {
-		n := r.Fleet.Spec.Notifications[i]
-		if !n.IsOn(m.Name) || !slices.Contains(n.Environments, environment) || !r.exists(scaffold.NotificationFile(m.Layout(), n.Name)) {
-			continue
-		}
-		before, err := scaffold.Notification(r.notificationOptions(m, n, nil))
-		if err != nil {
-			return err
-		}
-		there, err := r.read(before.Path)
-		if err != nil {
-			return err
-		}
-		if !sameText(there, before.Content) {
-			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf(
-				"%s is left alone: somebody has changed it. Add the Kustomization %s to its event sources.", before.Path, at.ClustersName(environment)))
-			continue
-		}
-		after, err := scaffold.Notification(r.notificationOptions(m, n, map[string]layout.Layout{environment: at}))
-		if err != nil {
-			return err
-		}
-		e.Changes.Write(after)
-	}
-	return nil
 }

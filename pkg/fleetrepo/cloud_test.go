@@ -260,3 +260,18 @@ func TestNotificationOfClouds(t *testing.T) {
 		t.Errorf("%v\n%s", err, again)
 	}
 }
+
+// With the provider of a cloud, a notification loses the environment's folder in that cloud.
+func TestNotificationOfFormerCloud(t *testing.T) {
+	r := cloudsRepo(t, cloudsFleet)
+	write(t, r.Dir, "providers/aws/v1/clusters/dev/common/kustomization.yaml", []byte("resources: []\n"))
+	e, err := r.AddNotification(v1alpha1.Notification{Name: "chat", Type: v1alpha1.NotifySlack, Environments: []string{"dev"}, Secret: "chat"})
+	diff, r := done(t, r, e, err)
+	if !strings.Contains(diff, "+    name: clusters-dev.aws\n") {
+		t.Fatalf("it does not tell of the second cloud:\n%s", diff)
+	}
+	e, err = r.RemoveProvider("", v1alpha1.Provider{Name: "aws"})
+	if diff, _ := done(t, r, e, err); !strings.Contains(diff, "-    name: clusters-dev.aws\n") || len(e.LeftAlone) > 0 {
+		t.Errorf("it leaves alone %q, and changes\n%s", e.LeftAlone, diff)
+	}
+}

@@ -114,6 +114,14 @@ func (r *Repo) EnableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Enable feature %s for %s", name, where), Environments: environmentsOf(targets)}
+	if needs, err := r.needsFlux(name); err != nil {
+		return nil, err
+	} else if needs {
+		const instead = "put objects of other kinds into the feature, such as those of `helm template`"
+		if err := r.checkFlux(e, "feature "+name, instead, targets); err != nil {
+			return nil, err
+		}
+	}
 	for _, t := range targets {
 		if t.Cluster != "" && r.runsFlux(t) && r.exists(scaffold.FeatureTarget{Layout: t.Layout, Environment: t.Environment}.FeatureFile(name)) {
 			e.AsWanted = fmt.Sprintf("cluster %s has feature %s as every cluster of %s has it", t.Cluster, name, t.Environment)

@@ -3,10 +3,15 @@ package fleetrepo
 import (
 	"fmt"
 	"path"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
@@ -26,18 +31,8 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 		if err := r.getsValues(t); err != nil {
 			return nil, err
 		}
-		file, err := scaffold.FeatureValues(name, t, nil)
+		file, err := r.changeFeatureValues(name, t, set)
 		if err != nil {
-			return nil, err
-		}
-		values, err := r.featureValues(file.Path)
-		if err != nil {
-			return nil, err
-		}
-		if values, err = Assign(values, set); err != nil {
-			return nil, err
-		}
-		if file, err = scaffold.FeatureValues(name, t, values); err != nil {
 			return nil, err
 		}
 		e.Changes.Write(file)
@@ -135,22 +130,110 @@ func sameObject(a, b []byte) bool {
 	return true
 }
 
-// featureValues returns the values in a ConfigMap of scaffold.FeatureValues; none if there is no such file.
-func (r *Repo) featureValues(file string) (map[string]any, error) {
-	if !r.exists(file) {
-		return map[string]any{}, nil
+// changeFeatureValues returns the file with the values of a feature's chart for a target, with assignments over its present values. All
+// else in the file stays, such as comments. If the values are so already, the whole file stays.
+func (r *Repo) changeFeatureValues(name string, t scaffold.FeatureTarget, set []Assignment) (manifest.File, error) {
+	made, err := scaffold.FeatureValues(name, t, nil)
+	if err != nil {
+		return made, err
 	}
-	src, err := r.read(file)
+	file := manifest.File{Path: made.Path}
+	present := ""
+	if r.exists(file.Path) {
+		if file.Content, err = r.read(file.Path); err != nil {
+			return file, err
+		}
+		if present, err = valuesIn(file); err != nil {
+			return file, err
+		}
+	}
+	before, err := ParseValues(file.Path, []byte(present))
+	if err != nil {
+		return file, err
+	}
+	wanted, err := Assign(before, set)
+	if err != nil {
+		return file, err
+	}
+	if made, err = scaffold.FeatureValues(name, t, wanted); err != nil || file.Content == nil {
+		return made, err
+	}
+	if reflect.DeepEqual(wanted, before) {
+		return file, nil
+	}
+	changed, err := valuesIn(made)
+	if err != nil {
+		return file, err
+	}
+	if noted := strings.Contains(present, "#"); noted || len(before) > 0 {
+		edited, err := assignInText(present, set, wanted)
+		switch {
+		case err == nil:
+			changed = edited
+		case noted: // to write the values anew would lose the comments
+			return file, diag.Wrap("change the values in "+file.Path, err, "set the value there in an editor")
+		}
+	}
+	file.Content, err = yamledit.SetText(file.Content, 0, valuesKey, changed)
+	return file, diag.Wrap("change "+yamledit.At(file.Path, err), err, "set the value there in an editor")
+}
+
+// valuesKey is the place of the values in the ConfigMap of scaffold.FeatureValues.
+var valuesKey = yamledit.Path{"data", "values.yaml"}
+
+// assignInText makes assignments in the text of values, and keeps all else in it. Error: a text that then does not mean the wanted values.
+func assignInText(src string, all []Assignment, wanted map[string]any) (string, error) {
+	out := []byte(src)
+	for _, a := range all {
+		var err error
+		if out, err = assignOne(out, a); err != nil {
+			return "", err
+		}
+	}
+	if after, err := decodeMap(out); err != nil || !reflect.DeepEqual(after, wanted) {
+		return "", yamledit.ErrCannotEdit
+	}
+	return string(out), nil
+}
+
+// assignOne is assignInText for one assignment.
+func assignOne(src []byte, a Assignment) ([]byte, error) {
+	documents, err := yamledit.Parse(src)
 	if err != nil {
 		return nil, err
 	}
-	documents, err := documentsOf(file, src)
-	if err != nil {
+	if len(documents) == 0 || yamledit.IsNull(yamledit.Resolve(documents[0])) {
+		return nil, yamledit.ErrCannotEdit // there is nothing but comments
+	}
+	there, value := yamledit.Find(documents[0], a.Path...), &yaml.Node{}
+	if err := value.Encode(a.Value); err != nil {
 		return nil, err
+	}
+	if last := len(a.Path) - 1; there == nil && last > 0 {
+		if _, isItem := a.Path[last].(int); isItem {
+			return yamledit.Append(src, 0, a.Path[:last], value)
+		}
+	}
+	if there != nil && sameValue(there, value) {
+		return src, nil
+	}
+	if there != nil && (value.Kind != yaml.ScalarNode || there.Kind != yaml.ScalarNode) {
+		if src, err = yamledit.Remove(src, 0, a.Path); err != nil {
+			return nil, err
+		}
+	}
+	return yamledit.Set(src, 0, a.Path, a.Value)
+}
+
+// valuesIn returns the text of the values in a ConfigMap of scaffold.FeatureValues.
+func valuesIn(file manifest.File) (string, error) {
+	documents, err := documentsOf(file.Path, file.Content)
+	if err != nil {
+		return "", err
 	}
 	if len(documents) != 1 {
-		return nil, findingsOf(file, diag.Errorf("remove the others from it, or delete it: then this command writes it anew",
+		return "", findingsOf(file.Path, diag.Errorf("remove the others from it, or delete it: then this command writes it anew",
 			"it has %s, and should have one, the ConfigMap with the values", plain.Count(len(documents), "document")))
 	}
-	return ParseValues(file, []byte(text(yamledit.Find(documents[0], "data", "values.yaml"))))
+	return text(yamledit.Find(documents[0], valuesKey...)), nil
 }

@@ -57,6 +57,9 @@ func (r *Repo) fluxFor(
 	if note != "" {
 		e.Notes = append(e.Notes, note)
 	}
+	if out.Flux == scaffold.FluxRemote {
+		return out, r.noteNeedsFlux(e, at, opts.Environment)
+	}
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
 	}

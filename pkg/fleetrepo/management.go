@@ -198,6 +198,10 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 				"management cluster %s makes the management cluster %s", name, m.Name)
 		}
 	}
+	named := func(n *v1alpha1.Notification) []string { return n.ManagementClusters }
+	if err := r.checkNotNotified("managementClusters", name, named); err != nil {
+		return nil, err
+	}
 	e := &Edit{Summary: "Remove management cluster " + name}
 	after, err := r.editFleet(e, func(f *fleetFile) (err error) {
 		f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "managementClusters", i})

@@ -131,23 +131,17 @@ func (r *Repo) AddNotification(n v1alpha1.Notification) (*Edit, error) {
 	return e, nil
 }
 
-// notificationOptions returns the options of a notification on a management cluster. opened are the clouds, by
-// environment, that an edit adds.
-func (r *Repo) notificationOptions(
-	m *v1alpha1.ManagementCluster, n v1alpha1.Notification, opened map[string]layout.Layout,
-) scaffold.NotificationOptions {
+// notificationOptions returns the options of a notification on a management cluster after an edit.
+func (r *Repo) notificationOptions(m *v1alpha1.ManagementCluster, n v1alpha1.Notification, now noticed) scaffold.NotificationOptions {
 	o := scaffold.NotificationOptions{
 		Notification: n, Fleet: r.Fleet.Metadata.Name, ManagementCluster: m.Name, Layout: m.Layout(),
 		GitURL: r.Fleet.Spec.Git.URL,
 	}
 	for _, env := range n.Environments {
-		source := "flux-system"
-		if channel := r.Fleet.ChannelOf(env); channel.Name != v1alpha1.MainChannel {
-			source = channel.Name
-		}
-		o.Sources = append(o.Sources, source)
+		released, told := now.released[env]
+		o.Sources = append(o.Sources, r.followed(m, env, released || !told && r.isReleased(m, env)).Source())
 		for _, l := range r.Fleet.Layouts(m) {
-			if !l.IsHome() && (r.uses(l, env) || opened[env] == l) {
+			if !l.IsHome() && (r.uses(l, env) || now.opened[env] == l) {
 				o.Further = append(o.Further, l.ClustersName(env))
 			}
 		}
@@ -156,7 +150,7 @@ func (r *Repo) notificationOptions(
 }
 
 func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alpha1.Notification) error {
-	o := r.notificationOptions(m, n, nil)
+	o := r.notificationOptions(m, n, noticed{})
 	file, err := scaffold.Notification(o)
 	if err != nil {
 		return err
@@ -166,7 +160,9 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 		if err != nil {
 			return err
 		}
-		if !sameText(there, file.Content) {
+		if ours, err := r.wroteNotification(m.Name, n, there); err != nil {
+			return err
+		} else if !ours {
 			e.LeftAlone = append(e.LeftAlone, file.Path+" is left alone: somebody has changed it.")
 			return nil
 		}
@@ -208,6 +204,17 @@ func (r *Repo) RemoveNotification(name string) (*Edit, error) {
 		}
 	}
 	return e, nil
+}
+
+// checkNotNotified returns an error if a notification names what is to be removed, in the list that the field of the notification is.
+func (r *Repo) checkNotNotified(field, name string, list func(n *v1alpha1.Notification) []string) error {
+	for i := range r.Fleet.Spec.Notifications {
+		if n := &r.Fleet.Spec.Notifications[i]; slices.Contains(list(n), name) {
+			return diag.Errorf(fmt.Sprintf("`fleetctl notification remove %s`, or take %s out of spec.notifications[%d].%s in %s", n.Name, name,
+				i, field, v1alpha1.FileName), "notification %s names %s", n.Name, name)
+		}
+	}
+	return nil
 }
 
 // EnlistNotificationSecret adds the file of a Secret to the list of files that Flux applies for a management cluster,

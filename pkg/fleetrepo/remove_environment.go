@@ -16,7 +16,7 @@ import (
 )
 
 // RemoveEnvironment removes an environment without clusters and tenants from fleet.yaml, with the files that apply it.
-// Errors: an unknown environment, and an environment that has clusters or tenants.
+// Errors: an unknown environment, and an environment that has clusters or tenants or that a notification is about.
 func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
 	all, err := r.Environments()
 	if err != nil {
@@ -60,8 +60,11 @@ func (r *Repo) RemoveEnvironment(name string) (*Edit, error) {
 	return e, nil
 }
 
-// checkEmpty returns an error if an environment has clusters or tenants, which would be deleted with it.
+// checkEmpty returns an error if an environment has clusters or tenants, which would be deleted with it, or if a notification is about it.
 func (r *Repo) checkEmpty(name string) error {
+	if err := r.checkNotNotified("environments", name, func(n *v1alpha1.Notification) []string { return n.Environments }); err != nil {
+		return err
+	}
 	places, err := r.places("")
 	if err != nil {
 		return err

@@ -58,6 +58,13 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 		if err := after.closeCloud(e, gone); err != nil {
 			return nil, err
 		}
+		mgmt, err := after.managementCluster(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := after.renotify(e, mgmt, noticed{before: r}); err != nil {
+			return nil, err
+		}
 	}
 	if err := after.dropProviders(e, m.Providers[index]); err != nil {
 		return nil, err

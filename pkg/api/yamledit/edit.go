@@ -82,8 +82,8 @@ func (p Path) String() string {
 }
 
 // Set returns src with the value at path changed or added. document is the index of the document, from 0. The value is text, a number, true
-// or false. Set adds missing fields, but no list items. The error is one of Parse, ErrCannotEdit, or says that path does not lead to a
-// scalar.
+// or false, and for a missing field also a list or fields. Set adds missing fields, but no list items. The error is one of Parse,
+// ErrCannotEdit, or says that path does not lead to a scalar.
 func Set(src []byte, document int, path Path, value any) ([]byte, error) {
 	root, err := top(src, document, path)
 	if err != nil {
@@ -93,7 +93,7 @@ func Set(src []byte, document int, path Path, value any) ([]byte, error) {
 	if err := node.Encode(value); err != nil {
 		return nil, err
 	}
-	if node.Kind != yaml.ScalarNode {
+	if node.Kind != yaml.ScalarNode && Find(root, path...) != nil {
 		return nil, fmt.Errorf("set %s: only a single value can be set", path)
 	}
 	changed, err := newEditor(src).set(root, path, node)
