@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -138,7 +139,7 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			}
 			there, err := r.read(file.Path)
 			switch {
-			case err == nil && !sameText(there, file.Content):
+			case err == nil && !manifest.SameText(there, file.Content):
 				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
 				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
 					"%s exists already, and is another application", file.Path)

@@ -212,7 +212,7 @@ func (r *Repo) notifyAlso(e *Edit, m *v1alpha1.ManagementCluster, at layout.Layo
 		if err != nil {
 			return err
 		}
-		if !sameText(there, before.Content) {
+		if !manifest.SameText(there, before.Content) {
 			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf(
 				"%s is left alone: somebody has changed it. Add the Kustomization %s to its event sources.", before.Path, at.ClustersName(environment)))
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
@@ -166,7 +167,7 @@ func (r *Repo) writeNotification(e *Edit, m *v1alpha1.ManagementCluster, n v1alp
 		if err != nil {
 			return err
 		}
-		if !sameText(there, file.Content) {
+		if !manifest.SameText(there, file.Content) {
 			e.LeftAlone = append(e.LeftAlone, file.Path+" is left alone: somebody has changed it.")
 			return nil
 		}
