@@ -198,16 +198,28 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		}
 	}
 	e := &Edit{Summary: "Remove management cluster " + name}
-	if _, err := r.editFleet(e, func(f *fleetFile) (err error) {
+	after, err := r.editFleet(e, func(f *fleetFile) (err error) {
 		f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "managementClusters", i})
 		return diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove it in an editor")
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	m := &r.Fleet.Spec.ManagementClusters[i]
 	for _, l := range r.Fleet.Layouts(m) {
 		if err := r.deleteFolder(&e.Changes, l.Owned()); err != nil {
 			return nil, err
+		}
+	}
+	if r.exists(v1alpha1.LockFileName) {
+		lock, err := r.readLock()
+		if err != nil {
+			return nil, err
+		}
+		if after.unlock(e, lock, installs(*m)) {
+			if err := r.writeLock(e, lock); err != nil {
+				return nil, err
+			}
 		}
 	}
 	e.Notes = append(e.Notes, "An existing cluster stays: before this change, run `fleetctl teardown --management "+name+"`.")

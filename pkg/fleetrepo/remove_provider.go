@@ -143,9 +143,7 @@ func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) err
 		return err
 	}
 	lock.Charts = slices.DeleteFunc(lock.Charts, func(c v1alpha1.LockedChart) bool { return slices.Contains(unused, c.Name) })
-	lock.Components = slices.DeleteFunc(lock.Components, func(c v1alpha1.LockedComponent) bool {
-		return c.Name == p.Name && string(c.Type) == string(TypeOf(p)) && !r.lists(p)
-	})
+	r.unlock(e, lock, []v1alpha1.LockedComponent{lockedProvider(p)})
 	return r.writeLock(e, lock)
 }
 
@@ -179,13 +177,6 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 	}
 	i := slices.IndexFunc(charts, func(c Chart) bool { return c.Name == flavour })
 	return i >= 0 && charts[i].State != ChartOwn && !charts[i].Changed, nil
-}
-
-// lists tells whether fleet.yaml has a provider for any management cluster.
-func (r *Repo) lists(p v1alpha1.Provider) bool {
-	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
-		return indexOf(&m, p) >= 0
-	})
 }
 
 // unknownProvider returns the error for a provider that fleet.yaml has for none of these management clusters; nil if one has it.
