@@ -165,9 +165,13 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 // releases copies testdata/releases into the script's folder, with images from the script's registry: releases FOLDER
 func releases(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "releases FOLDER")
-	host := cmp.Or(ts.Getenv("REGISTRY"), "registry.example.com")
+	ts.Check(writeReleases(ts.MkAbs(args[0]), cmp.Or(ts.Getenv("REGISTRY"), "registry.example.com")))
+}
+
+// writeReleases writes small releases of providers and of cert-manager to a folder. Their images are at host.
+func writeReleases(dir, host string) error {
 	from := filepath.Join("testdata", "releases")
-	ts.Check(filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -179,10 +183,10 @@ func releases(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(ts.MkAbs(args[0]), rel)
+		to := filepath.Join(dir, rel)
 		return errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
 			os.WriteFile(to, bytes.ReplaceAll(content, []byte("REGISTRY_HOST"), []byte(host)), 0o600))
-	}))
+	})
 }
 
 // empty fails unless a folder has nothing in it: empty FOLDER

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	authorization "k8s.io/api/authorization/v1"
@@ -252,9 +253,14 @@ func silentCallsOf(ts *testscript.TestScript) **silentCalls {
 // fluxServer is a mirror with one small release of Flux: flux-server VERSION. It sets FLUX_URL.
 func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
 	arguments(ts, neg, args, 1, "flux-server VERSION")
+	ts.Setenv("FLUX_URL", fluxMirror(tb(ts), args[0]))
+}
+
+// fluxMirror is a mirror with one small release of Flux, until t ends.
+func fluxMirror(t testing.TB, version string) (url string) {
 	dir := os.DirFS(filepath.Join("..", "..", "pkg", "flux", "testdata", "base"))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/download/"+args[0]+"/manifests.tar.gz" {
+		if r.URL.Path != "/download/"+version+"/manifests.tar.gz" {
 			http.NotFound(w, r)
 			return
 		}
@@ -264,8 +270,8 @@ func fluxServer(ts *testscript.TestScript, neg bool, args []string) {
 			panic(http.ErrAbortHandler)
 		}
 	}))
-	ts.Defer(s.Close)
-	ts.Setenv("FLUX_URL", s.URL)
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // registryServer is a container registry: registry NAME:TAG…. It sets REGISTRY to its host and port. A name that begins with charts/ is

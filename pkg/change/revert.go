@@ -1,7 +1,6 @@
 package change
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +63,7 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 		if err := errors.Join(errWas, errWanted, errNow); err != nil {
 			return nil, fmt.Errorf("revert %s: %w", hash, err)
 		}
-		merged, ok := mergeLines(was, now, wanted)
+		merged, ok := manifest.MergeText(was, now, wanted)
 		switch {
 		case !ok:
 			conflicts = append(conflicts, diag.Finding{
@@ -79,19 +78,6 @@ func revert(ctx context.Context, r *fleetrepo.Repo, git *gitrepo.Repo, hash stri
 	}
 	e.Notes = append(e.Notes, r.Unpromoted(r.EnvironmentsOf(commit.Files))...)
 	return e, conflicts.Err()
-}
-
-// mergeLines is manifest.Merge for a file on disk, now, that may have CRLF at the ends of all lines where Git keeps LF, as Git for Windows
-// writes files. The result has the ends of the file on disk. Where only some lines have CRLF, Git keeps them so.
-func mergeLines(was, now, wanted []byte) (merged []byte, ok bool) {
-	unix, dos := []byte("\n"), []byte("\r\n")
-	if ends := bytes.Count(now, dos); ends == 0 || ends < bytes.Count(now, unix) || bytes.Contains(was, dos) || bytes.Contains(wanted, dos) {
-		return manifest.Merge(was, now, wanted)
-	}
-	if merged, ok = manifest.Merge(was, bytes.ReplaceAll(now, dos, unix), wanted); merged != nil {
-		merged = bytes.ReplaceAll(merged, unix, dos)
-	}
-	return merged, ok
 }
 
 // commitToRevert returns the commit, and the files before it.

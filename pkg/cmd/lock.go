@@ -40,6 +40,8 @@ signature.
 --check exits with 3 if fleet.lock is out of date, and names each image and chart that differs. The manifests in a
 bundle may differ from those in the release, so --check compares components from a bundle only with --bundle.
 
+A provider without a version is left out, and a warning says so: fleetctl init chooses its version and adds its digest.
+
 The components and the digests come from --bundle, or else over the network. The command pulls no image, and needs no cluster. It shows the
 difference. --dry-run writes nothing, --commit commits the change, and --push also pushes it.`,
 		Example: `  fleetctl lock --commit

@@ -262,59 +262,6 @@ func LockedFlux(wanted v1alpha1.Flux, digest string) v1alpha1.LockedComponent {
 	return v1alpha1.LockedComponent{Name: "flux", Type: v1alpha1.ComponentFlux, Version: wanted.Version, URL: wanted.URL, SHA256: digest}
 }
 
-// Locked makes the content of fleet.lock for everything that a fleet installs, in Components and Images. If fleet.yaml leaves
-// cert-manager's version open, Locked takes the version in lock; lock may be nil. With check, and without a bundle to compare with, Locked
-// takes the entries that came from a bundle from lock. Notes are for the reviewer of fleet.lock.
-func (r *Reader) Locked(
-	ctx context.Context,
-	fleet *v1alpha1.Fleet,
-	lock *v1alpha1.Lock,
-	check bool,
-) (_ *v1alpha1.Lock, notes []string, _ error) {
-	for i := range fleet.Spec.ManagementClusters {
-		certs := &fleet.Spec.ManagementClusters[i].CertManager
-		certs.Version = cmp.Or(certs.Version, LockedVersion(lock, *certs))
-	}
-	taken := func(v1alpha1.LockedComponent) *Component { return nil }
-	if check && r.folder == "" && lock != nil {
-		taken = func(wanted v1alpha1.LockedComponent) *Component {
-			if have := lock.Find(wanted); have != nil && have.Bundle {
-				return &Component{LockedComponent: *have}
-			}
-			return nil
-		}
-	}
-	all, err := r.read(ctx, fleet, taken)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := &v1alpha1.Lock{}
-	for _, c := range all {
-		c.Bundle = c.Bundle || r.folder != ""
-		out.Components = append(out.Components, c.LockedComponent)
-	}
-	out.Images, notes, err = r.lockedImages(ctx, fleet, all, lock, check)
-	return out, notes, err
-}
-
-// LockedVersion is the version of cert-manager in lock, or "" if lock has no version or several versions.
-func LockedVersion(lock *v1alpha1.Lock, wanted v1alpha1.CertManager) string {
-	version := ""
-	if lock == nil {
-		return ""
-	}
-	for _, c := range lock.Components {
-		if c.Type != v1alpha1.ComponentCertManager || c.URL != wanted.URL {
-			continue
-		}
-		if version != "" {
-			return ""
-		}
-		version = c.Version
-	}
-	return version
-}
-
 func noVersion(c v1alpha1.LockedComponent) error {
 	return diag.Errorf("`fleetctl init` chooses one, or name it in fleet.yaml", "%s provider %s has no version", c.Type, c.Name)
 }
@@ -323,13 +270,10 @@ func noVersion(c v1alpha1.LockedComponent) error {
 // the last components would notice a missing network only after the first.
 const downloads = 16
 
-// read reads everything that a fleet installs, side by side, except the components that taken returns. It reports all failures at once, but
-// reports an unreachable server only once.
+// read reads everything that a fleet installs, side by side, except providers without a version and the components that taken returns. It
+// reports all failures at once, but reports an unreachable server only once.
 func (r *Reader) read(ctx context.Context, fleet *v1alpha1.Fleet, taken func(v1alpha1.LockedComponent) *Component) ([]Component, error) {
-	providers := Providers(fleet)
-	if lacking := fleet.WithoutVersion(); len(lacking) > 0 { // no network mends that
-		return nil, lacking
-	}
+	providers := slices.DeleteFunc(Providers(fleet), func(c v1alpha1.LockedComponent) bool { return c.Version == "" })
 	var certs []v1alpha1.CertManager
 	for i := range fleet.Spec.ManagementClusters {
 		if c := fleet.Spec.ManagementClusters[i].CertManager; !slices.Contains(certs, c) {

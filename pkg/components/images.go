@@ -210,11 +210,12 @@ func (s *ImageSource) entry(
 
 // lockedImages makes the entries of the lock for the images of components. Some entries stay as they are in the old lock, because their
 // images cannot be compared: images that a bundle lacks; images that a registry does not tell, because not every editor of the repo may ask
-// every registry; and, with check and without a bundle, images whose entry came from a bundle. With check, an image that the old lock
-// lacks, too, is an error.
+// every registry; and, with LockCheck and without a bundle, images whose entry came from a bundle. With LockMore all its entries stay. With
+// LockCheck, an image that the old lock lacks, too, is an error.
 func (r *Reader) lockedImages(
-	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, check bool,
+	ctx context.Context, fleet *v1alpha1.Fleet, all []Component, lock *v1alpha1.Lock, how Locking,
 ) (out []v1alpha1.LockedImage, notes []string, err error) {
+	check := how == LockCheck
 	images, whole, err := imagesOf(ctx, all)
 	if err != nil {
 		return nil, nil, err
@@ -231,7 +232,7 @@ func (r *Reader) lockedImages(
 		locked := lock.FindImage(image.Name)
 		switch {
 		case strings.Contains(image.Name, "@"):
-		case check && r.bundle == nil && locked != nil && locked.Bundle:
+		case locked != nil && (how == LockMore || check && r.bundle == nil && locked.Bundle):
 			out = append(out, *locked)
 		default:
 			ask = append(ask, image)

@@ -232,21 +232,26 @@ func TestLockedImagesWithoutARegistry(t *testing.T) {
 	all := []Component{{images: func(context.Context) ([]Image, error) { return asReleased([]string{open, private}), nil }}}
 	known, secret := v1alpha1.LockedImage{Name: open, Digest: index},
 		v1alpha1.LockedImage{Name: private, Digest: "sha256:" + strings.Repeat("a", 64)}
-	for _, check := range []bool{false, true} {
-		got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known, secret), check)
+	for _, how := range []Locking{LockAgain, LockCheck} {
+		got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known, secret), how)
 		if err != nil || len(got) != 2 || !slices.Contains(got, known) || !slices.Contains(got, secret) {
-			t.Errorf("check %v: %+v, %v", check, got, err)
+			t.Errorf("%v: %+v, %v", how, got, err)
 		}
 		if text := strings.Join(notes, "\n"); !strings.Contains(text, "Not compared") || !strings.Contains(text, private) ||
 			strings.Contains(text, open) {
-			t.Errorf("check %v: it says %s", check, text)
+			t.Errorf("%v: it says %s", how, text)
 		}
 	}
-	got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), false)
+	moved := v1alpha1.LockedImage{Name: open, Digest: secret.Digest}
+	got, notes, err := (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(moved, secret), LockMore)
+	if err != nil || len(got) != 2 || !slices.Contains(got, moved) || len(notes) != 0 {
+		t.Errorf("what is locked is asked for: %+v, %v, %v", got, notes, err)
+	}
+	got, notes, err = (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), LockAgain)
 	if err != nil || len(got) != 1 || len(notes) != 1 || !strings.Contains(notes[0], "Not in fleet.lock") {
 		t.Errorf("%+v, %v, %v", got, notes, err)
 	}
-	_, _, err = (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), true)
+	_, _, err = (&Reader{}).lockedImages(t.Context(), &v1alpha1.Fleet{}, all, lockOf(known), LockCheck)
 	if diag.Code(err) != diag.ExitNotReady || !strings.Contains(err.Error(), "fleet.lock lacks 1 image") ||
 		!strings.Contains(err.Error(), private) {
 		t.Errorf("got %v", err)

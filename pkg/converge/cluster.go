@@ -184,19 +184,23 @@ func (r *Run) unlessHeld(ctx context.Context, client *kube.Client) error {
 
 func (r *Run) installFlux(
 	ctx context.Context, client *kube.Client, m *resolve.Manifests, pods steps.Awaited[PodsRun], detail func(string),
-) error {
+) ([]Upgraded, error) {
 	if err := r.unlessHeld(ctx, client); err != nil {
-		return err
+		return nil, err
+	}
+	upgraded, err := fluxUpgrade(ctx, r.Session, flux.NewSystem(client))
+	if err != nil {
+		return nil, err
 	}
 	installed, err := InstallFlux(ctx, client, m.Flux, flux.InstallOptions{PodsRun: UntilPodsRun(pods), Detail: detail})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !installed {
-		return steps.NothingToDo("it is installed and ready")
+		return nil, steps.NothingToDo("it is installed and ready")
 	}
 	r.Did()
-	return nil
+	return upgraded, nil
 }
 
 // InstallFlux installs Flux on a cluster and tells whether there was anything to do.

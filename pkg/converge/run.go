@@ -51,6 +51,7 @@ type Run struct {
 	Client     *steps.Value[*kube.Client]
 	Endpoint   *steps.Value[*repoaccess.Endpoint]
 	Installed  *steps.Value[*Installed]
+	Flux       *steps.Value[[]Upgraded] // how Flux was upgraded, if it was
 	Pushed     *steps.Value[*following.Pushed]
 	Kept       *steps.Value[[]string] // what Flux applied before it was taken over, and the fleet repo does not have
 }
@@ -69,6 +70,7 @@ func NewRun(s *session.Session) *Run {
 		Client:     steps.NewValue[*kube.Client]("the client of the API server"),
 		Endpoint:   steps.NewValue[*repoaccess.Endpoint]("the address of the fleet repo"),
 		Installed:  steps.NewValue[*Installed]("the providers that were changed"),
+		Flux:       steps.NewValue[[]Upgraded]("the upgrade of Flux"),
 		Pushed:     steps.NewValue[*following.Pushed]("the pushed commit"),
 		Kept:       steps.NewValue[[]string]("the objects that a take-over keeps"),
 	}
@@ -109,7 +111,8 @@ func (r *Run) Steps() []steps.Step {
 			Hint: "`fleetctl status` shows why", Timeout: 40 * time.Minute, // an upgrade takes them one after the other
 		},
 		{
-			Name: StepFlux, Needs: []string{StepAPI, StepManifests}, Work: steps.Do3(r.installFlux, r.Client, r.Manifests, steps.Later(r.Pods)),
+			Name: StepFlux, Needs: []string{StepAPI, StepManifests},
+			Work: steps.Make3(r.Flux, r.installFlux, r.Client, r.Manifests, steps.Later(r.Pods)),
 			Hint: "`fleetctl status` shows why", Timeout: 15 * time.Minute,
 		},
 		{

@@ -13,20 +13,26 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/atomicfile"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/capi/releases"
+	"github.com/fleetctl/fleetctl/pkg/flux"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/resolve"
 	"github.com/fleetctl/fleetctl/pkg/session"
 	"github.com/fleetctl/fleetctl/pkg/standing"
 )
 
-// Upgraded is a provider, or cert-manager, that init brings from one version to another.
+// Upgraded is a provider, cert-manager or Flux that init brings from one version to another.
 type Upgraded struct {
 	Name string `json:"name"`
-	// Type is empty for cert-manager.
+	// Type is empty for cert-manager and for Flux.
 	Type string `json:"type,omitempty"`
 	From string `json:"from"`
 	To   string `json:"to"`
 }
+
+const fluxName = "flux"
+
+// IsFlux tells whether it is Flux that is upgraded.
+func (u Upgraded) IsFlux() bool { return u.Name == fluxName && u.Type == "" }
 
 // String is "core provider cluster-api v1.13.1 to v1.14.2".
 func (u Upgraded) String() string {
@@ -45,8 +51,18 @@ func upgradedOf(all []releases.Upgrade) []Upgraded {
 	return out
 }
 
-// PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. What could not be
-// upgraded is the error that init would give.
+// fluxUpgrade is what brings Flux on a cluster to the version of fleet.yaml; nil where it runs in that version, or does not run.
+func fluxUpgrade(ctx context.Context, s *session.Session, system *flux.System) ([]Upgraded, error) {
+	wanted := s.Fleet.Spec.Flux.Version
+	from, err := system.OtherVersion(ctx, wanted)
+	if from == "" || err != nil {
+		return nil, err
+	}
+	return []Upgraded{{Name: fluxName, From: from, To: wanted}}, nil
+}
+
+// PlanUpgrades is what a dry run says of the versions on a cluster that is there; nil where nothing would be upgraded. Flux comes last, and
+// is upgraded beside the others. What could not be upgraded is the error that init would give.
 func PlanUpgrades(ctx context.Context, s *session.Session, v *resolve.Versions) ([]Upgraded, error) {
 	there, err := standing.ForDryRun(ctx, s)
 	if there == nil || err != nil {
@@ -57,7 +73,11 @@ func PlanUpgrades(ctx context.Context, s *session.Session, v *resolve.Versions) 
 		return nil, err
 	}
 	upgrades, err := manager.Upgrades(ctx, v.Source, v.Providers)
-	return upgradedOf(upgrades), err
+	if err != nil {
+		return nil, err
+	}
+	ofFlux, err := fluxUpgrade(ctx, s, flux.NewSystem(there.Client))
+	return append(upgradedOf(upgrades), ofFlux...), err
 }
 
 // The snapshots of a management cluster that are kept on this machine, and how many of them: each holds Secrets.

@@ -185,7 +185,7 @@ func (r *Repo) checkFree(mgmt *v1alpha1.ManagementCluster, environment, name str
 		if p.mgmt != mgmt && p.environment != environment {
 			continue
 		}
-		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !sameText(there, wanted.Content) {
+		if there, err := r.read(p.file); err != nil || p.file != wanted.Path || !manifest.SameText(there, wanted.Content) {
 			hint := "choose another name, or change it with `fleetctl cluster scale` and `fleetctl cluster upgrade`"
 			if environment != "" && p.environment != environment {
 				hint = "the clusters of a management cluster have names of their own: choose another one, such as " + name + "-" + environment

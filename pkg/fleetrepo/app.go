@@ -152,7 +152,7 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 			}
 			there, err := r.read(file.Path)
 			switch {
-			case err == nil && !sameText(there, file.Content):
+			case err == nil && !manifest.SameText(there, file.Content):
 				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
 				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
 					"%s exists already, and is another application", file.Path)

@@ -104,7 +104,7 @@ func (r *Repo) otherFile(dir string, files []manifest.File) (other string, err e
 			if err != nil {
 				return err
 			}
-			if slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == name && sameText(f.Content, content) }) {
+			if slices.ContainsFunc(files, func(f manifest.File) bool { return f.Path == name && manifest.SameText(f.Content, content) }) {
 				return nil
 			}
 		}

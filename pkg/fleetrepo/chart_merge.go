@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"path"
 	"strings"
 
@@ -31,12 +30,8 @@ func (r *Repo) updateChart(
 		return nil, err
 	}
 	merged, conflicts := charts.Merge(base, have, brought, prefer)
-	before, after := charts.ByPath(have), charts.ByPath(merged)
-	for _, f := range merged {
-		if old, there := before[f.Path]; !there || !bytes.Equal(f.Content, old) { // a new file may be empty
-			e.Changes.Write(f)
-		}
-	}
+	after := charts.ByPath(merged)
+	r.writeText(&e.Changes, merged...)
 	for _, f := range have {
 		if after[f.Path] == nil {
 			e.Changes.Delete(f.Path)
@@ -60,7 +55,7 @@ func (r *Repo) keepBrought(e *Edit, name string, brought []manifest.File, needed
 		wanted = charts.ByPath(brought)
 	}
 	for file, content := range wanted {
-		e.Changes.Write(manifest.File{Path: inKept(file), Content: content})
+		r.writeText(&e.Changes, manifest.File{Path: inKept(file), Content: content})
 	}
 	for _, f := range kept {
 		if wanted[f.Path] == nil {

@@ -249,6 +249,39 @@ func TestUpdateChartAgain(t *testing.T) {
 	}
 }
 
+// A chart that Git for Windows has written with CRLF is unchanged. An update merges it as the one that Git keeps, and each file keeps its
+// ends of lines.
+func TestUpdateChartsWithCRLF(t *testing.T) {
+	const readme = "charts/docker/README.md"
+	for name, ours := range map[string]string{"unchanged": "# docker", "changed": "# our docker"} {
+		t.Run(name, func(t *testing.T) {
+			r, history := chartRepo(t, func(path string, content []byte) []byte {
+				if path == readme {
+					content = bytes.Replace(content, []byte("# docker"), []byte(ours), 1)
+				}
+				return withCRLF(content)
+			})
+			if charts, err := r.Charts(); err != nil || len(charts) != 1 || charts[0].Changed != (name == "changed") {
+				t.Errorf("%+v, %v", charts, err)
+			}
+			e, err := r.UpdateCharts(nil, PreferNobody, history)
+			diff, r := done(t, r, e, err)
+			for _, f := range must(scaffold.ChartFiles("docker")) {
+				want := f.Content
+				if f.Path == readme {
+					want = bytes.Replace(want, []byte("# docker"), []byte(ours), 1)
+				}
+				if got := must(r.read(f.Path)); !manifest.SameText(got, want) {
+					t.Errorf("%s: %q", f.Path, got)
+				}
+			}
+			if got := must(r.read("charts/docker/values.yaml")); !manifest.CRLF(got) || strings.Contains(diff, "b/charts/docker/Chart.yaml") {
+				t.Errorf("it changes more than is new: %q", diff)
+			}
+		})
+	}
+}
+
 // relock makes fleet.lock say that some fleetctl brought a chart with these files.
 func relock(t *testing.T, r *Repo, name, by string, files []manifest.File) {
 	t.Helper()

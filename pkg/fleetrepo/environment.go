@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -350,8 +349,8 @@ func followSource(src []byte, at layout.Layout, name, source string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if before, err := made(old); err == nil && bytes.Equal(before, src) {
-		return wanted, nil
+	if before, err := made(old); err == nil && manifest.SameText(before, src) {
+		return manifest.EndsOf(src, wanted), nil
 	}
 	if src, err = yamledit.Set(src, 0, yamledit.Path{"spec", "sourceRef", "name"}, source); err != nil {
 		return nil, err

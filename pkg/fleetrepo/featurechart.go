@@ -92,7 +92,7 @@ func (r *Repo) moveFeatureChart(name string, c scaffold.FeatureChart, files []ma
 	if err != nil {
 		return nil, err
 	}
-	if len(c.Values) > 0 && !sameText(there, made) {
+	if len(c.Values) > 0 && !manifest.SameText(there, made) {
 		return nil, diag.Usage("change them in "+valuesForAll(name)+", or for an environment with `fleetctl feature values "+name+"`",
 			"feature %s exists already, and has other values", name)
 	}

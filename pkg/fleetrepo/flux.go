@@ -245,12 +245,16 @@ func (r *Repo) keepLines(at layout.Layout, environment, name, file string, there
 	if err != nil {
 		return nil, err
 	}
-	merged, ok := manifest.Merge(before, there, wanted)
+	merged, ok := manifest.MergeText(before, there, wanted)
 	if ok {
 		return merged, nil
 	}
+	ours := there
+	if manifest.CRLF(there) {
+		ours = manifest.LF(there)
+	}
 	line := 1
-	if conflicts := manifest.Conflicts(before, there, wanted); len(conflicts) > 0 {
+	if conflicts := manifest.Conflicts(before, ours, wanted); len(conflicts) > 0 {
 		line = conflicts[0].Line
 	}
 	return nil, diag.Errorf("remove your lines, run it again, and add them again; or delete the file, and `fleetctl cluster flux "+name+

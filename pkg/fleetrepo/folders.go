@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -48,7 +47,7 @@ func (r *Repo) keepFolders(cs *manifest.ChangeSet, at layout.Layout, environment
 		case want && !there:
 			cs.Write(f)
 		case !want && r.exists(f.Path):
-			if content, err := r.read(f.Path); err == nil && bytes.Equal(content, f.Content) {
+			if content, err := r.read(f.Path); err == nil && manifest.SameText(content, f.Content) {
 				cs.Delete(f.Path)
 			}
 		}

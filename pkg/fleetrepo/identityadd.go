@@ -45,7 +45,7 @@ func (r *Repo) AddIdentity(cluster string, o scaffold.IdentityOptions) (*Edit, e
 		if err != nil {
 			return nil, err
 		}
-		if !sameText(there, file.Content) {
+		if !manifest.SameText(there, file.Content) {
 			return nil, diag.Errorf("edit it, or `fleetctl identity remove "+o.Name+"` first", "%s exists, and is another identity", file.Path)
 		}
 	}

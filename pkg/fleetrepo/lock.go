@@ -1,7 +1,6 @@
 package fleetrepo
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -162,10 +161,7 @@ func (r *Repo) writeLock(e *Edit, lock *v1alpha1.Lock) error {
 	if err != nil {
 		return err
 	}
-	if have, err := within.ReadFile(r.Dir, v1alpha1.LockFileName, int64(len(content))); err == nil && bytes.Equal(have, content) {
-		return nil
-	}
-	e.Changes.Write(manifest.File{Path: v1alpha1.LockFileName, Content: content})
+	r.writeText(&e.Changes, manifest.File{Path: v1alpha1.LockFileName, Content: content})
 	return nil
 }
 

@@ -219,7 +219,7 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 			return nil, err
 		}
 	}
-	if err := after.dropProviders(e, m.Providers...); err != nil {
+	if err := after.dropProviders(e, m.Providers, installs(*m)); err != nil {
 		return nil, err
 	}
 	e.Notes = append(e.Notes, "An existing cluster stays: before this change, run `fleetctl teardown --management "+name+"`.")

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/layout"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
@@ -172,7 +173,7 @@ func (r *Repo) dropChart(e *Edit, c *declared) error {
 	if err != nil {
 		return fmt.Errorf("read the chart of flavour %s: %w", c.Flavour, err)
 	}
-	if !sameText(there, file.Content) {
+	if !manifest.SameText(there, file.Content) {
 		return nil
 	}
 	places, err := r.places("")

@@ -66,7 +66,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 			return nil, err
 		}
 	}
-	if err := after.dropProviders(e, m.Providers[index]); err != nil {
+	if err := after.dropProviders(e, m.Providers[index:index+1], []v1alpha1.LockedComponent{lockedProvider(m.Providers[index])}); err != nil {
 		return nil, err
 	}
 	e.Notes = append(e.Notes,
@@ -128,8 +128,9 @@ func (r *Repo) keepHome(f *fleetFile, m *v1alpha1.ManagementCluster, index int) 
 	return f.take(yamledit.Set(f.src, 0, yamledit.Path{"spec", "managementClusters", at, "cloud"}, m.Layout().Cloud))
 }
 
-// dropProviders removes from charts/ and fleet.lock what only the removed providers needed.
-func (r *Repo) dropProviders(e *Edit, gone ...v1alpha1.Provider) error {
+// dropProviders removes from charts/ what only the removed providers needed, and from fleet.lock these charts and what was installed for
+// them: installed are the components that went with them.
+func (r *Repo) dropProviders(e *Edit, gone []v1alpha1.Provider, installed []v1alpha1.LockedComponent) error {
 	var flavours, unused []string
 	for _, p := range gone {
 		if TypeOf(p) == v1alpha1.ProviderInfrastructure {
@@ -157,11 +158,7 @@ func (r *Repo) dropProviders(e *Edit, gone ...v1alpha1.Provider) error {
 		return err
 	}
 	lock.Charts = slices.DeleteFunc(lock.Charts, func(c v1alpha1.LockedChart) bool { return slices.Contains(unused, c.Name) })
-	lock.Components = slices.DeleteFunc(lock.Components, func(c v1alpha1.LockedComponent) bool {
-		return slices.ContainsFunc(gone, func(p v1alpha1.Provider) bool {
-			return c.Name == p.Name && string(c.Type) == string(TypeOf(p)) && !r.lists(p)
-		})
-	})
+	r.unlock(e, lock, installed)
 	return r.writeLock(e, lock)
 }
 
@@ -195,20 +192,6 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 	}
 	i := slices.IndexFunc(charts, func(c Chart) bool { return c.Name == flavour })
 	return i >= 0 && charts[i].State != ChartOwn && !charts[i].Changed, nil
-}
-
-// lists tells whether any management cluster has a provider: fleet.yaml names it, or it is one of Cluster API itself, which a management
-// cluster gets if fleet.yaml names no other provider of that type.
-func (r *Repo) lists(p v1alpha1.Provider) bool {
-	own := map[v1alpha1.ProviderType]string{
-		v1alpha1.ProviderCore: v1alpha1.CoreProviderName, v1alpha1.ProviderBootstrap: v1alpha1.KubeadmProviderName,
-		v1alpha1.ProviderControlPlane: v1alpha1.KubeadmProviderName,
-	}
-	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
-		return indexOf(&m, p) >= 0 || own[TypeOf(p)] == p.Name && !slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool {
-			return TypeOf(o) == TypeOf(p)
-		})
-	})
 }
 
 // unknownProvider returns the error for a provider that fleet.yaml has for none of these management clusters; nil if one has it.

@@ -46,7 +46,7 @@ func (r *Repo) renotify(e *Edit, m *v1alpha1.ManagementCluster, now noticed) err
 		if err != nil {
 			return err
 		}
-		if sameText(there, wanted.Content) {
+		if manifest.SameText(there, wanted.Content) {
 			continue
 		}
 		ours, err := now.before.wroteNotification(m.Name, n, there)
@@ -90,7 +90,7 @@ func (r *Repo) wroteNotification(managementCluster string, n v1alpha1.Notificati
 		}
 	}
 	file, err := scaffold.Notification(o)
-	return err == nil && sameText(there, file.Content), err
+	return err == nil && manifest.SameText(there, file.Content), err
 }
 
 // eventSources returns the event sources of the Alert in a notification's file; none if the file cannot be read.

@@ -315,7 +315,7 @@ func (m *mover) common(e *Edit, accept bool) error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(there, f.Content) {
+		if !manifest.SameText(there, f.Content) {
 			differ = append(differ, strings.TrimPrefix(f.Path, at.Environment(m.environment)+"/"))
 		}
 	}

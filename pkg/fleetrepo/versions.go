@@ -23,14 +23,15 @@ type Version struct {
 }
 
 // SetVersions writes versions of a management cluster's components ("" stands for the only management cluster) into
-// fleet.yaml, and those of features' charts into the features' files. It calls read with the changed fleet, and writes
-// the result and the digests of the charts into fleet.lock. Flux's version is that of all management clusters. If all
-// versions are set already, the edit changes nothing.
+// fleet.yaml, and those of features' charts into the features' files. It calls read with the changed fleet and the
+// present lock, which is empty if there is none, and writes the result and the digests of the charts into fleet.lock.
+// read has to return all that the fleet installs. Flux's version is that of all management clusters. If all versions
+// are set already, the edit changes nothing.
 func (r *Repo) SetVersions(
 	cluster string,
 	versions []Version,
 	charts []v1alpha1.LockedFeature,
-	read func(*v1alpha1.Fleet) (_ *v1alpha1.Lock, notes []string, _ error),
+	read func(*v1alpha1.Fleet, *v1alpha1.Lock) (_ *v1alpha1.Lock, notes []string, _ error),
 ) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
@@ -57,14 +58,16 @@ func (r *Repo) SetVersions(
 		return nil, err
 	}
 	if len(versions) > 0 || !r.exists(v1alpha1.LockFileName) {
-		locked, notes, err := read(fleet)
+		all, notes, err := read(fleet, lock)
 		if err != nil {
 			return nil, err
 		}
-		// Whether the locked entries are still the same is a question for `fleetctl lock` and init.
-		known := lock
-		locked.Images = slices.DeleteFunc(locked.Images, func(image v1alpha1.LockedImage) bool { return known.FindImage(image.Name) != nil })
-		if lock, err = New(r.Dir, fleet).relocked(locked, nil); err != nil {
+		// What other versions needed goes, also where another management cluster had it: `fleetctl lock --check` knows no more than all.
+		lock.Components, lock.Images = all.Components, all.Images
+		if lock.Features, err = r.lockedFeatures(&v1alpha1.Lock{Features: slices.Concat(lock.Features, all.Features)}); err != nil {
+			return nil, err
+		}
+		if lock.Charts, err = r.lockedCharts(lock, nil); err != nil {
 			return nil, err
 		}
 		e.Notes = append(e.Notes, notes...)

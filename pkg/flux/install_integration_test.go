@@ -73,6 +73,9 @@ func TestInstallSurvivesAKillAtEachWrite(t *testing.T) {
 	if there, err := NewSystem(c).Installed(t.Context(), components); err != nil || there {
 		t.Fatalf("before all: installed %t, %v", there, err)
 	}
+	if other, err := NewSystem(c).OtherVersion(t.Context(), "v0.0.1"); err != nil || other != "" {
+		t.Errorf("before all it runs in %q, %v", other, err)
+	}
 	kills := 0
 	for n := 1; install(n, false) && install(n, true); n++ {
 		kills = n
@@ -84,5 +87,14 @@ func TestInstallSurvivesAKillAtEachWrite(t *testing.T) {
 	t.Logf("killed at %d writes", kills)
 	if there, err := NewSystem(c).Installed(t.Context(), components); err != nil || !there {
 		t.Errorf("installed %t, %v", there, err)
+	}
+	report, err := NewSystem(c).Status(t.Context())
+	if err != nil || report.Version == "" {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for wanted, other := range map[string]string{"v0.0.1": report.Version, report.Version: ""} {
+		if got, err := NewSystem(c).OtherVersion(t.Context(), wanted); err != nil || got != other {
+			t.Errorf("wanted %s: it runs in %q, %v", wanted, got, err)
+		}
 	}
 }

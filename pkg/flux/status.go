@@ -122,6 +122,20 @@ func (s *System) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return d.Labels["app.kubernetes.io/part-of"] != "flux" }), nil
 }
 
+// OtherVersion returns the version of a controller of Flux that does not run in the wanted version; "" if there is none.
+func (s *System) OtherVersion(ctx context.Context, wanted string) (string, error) {
+	deployments, err := s.Deployments(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range deployments {
+		if version := deployments[i].Labels[versionLabel]; version != "" && version != wanted {
+			return version, nil
+		}
+	}
+	return "", nil
+}
+
 func (s *System) controllers(ctx context.Context, report *Report) error {
 	deployments, err := s.Deployments(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
@@ -102,12 +103,13 @@ func result(r *converge.Run) *InitResult {
 	pushed, _ := r.Pushed.Peek()
 	kept, _ := r.Kept.Peek()
 	installed, _ := r.Installed.Peek()
+	ofFlux, _ := r.Flux.Peek()
 	result := &InitResult{
 		FormatVersion: "1", Fleet: s.Fleet.Metadata.Name, Cluster: s.Mgmt.Name, Host: string(s.Mgmt.Host.Type),
 		Repo: s.Opts.Dir, GitURL: endpoint.Display, Branch: s.Fleet.Spec.Git.Branch, Revision: pushed.Revision,
 		Kubeconfig: s.Cluster.Path(management.KubeconfigFile), DeployKey: strings.TrimSpace(string(endpoint.Credentials.IdentityPub)),
 		Changed: r.Changed.Load(), Kept: kept,
-		Upgraded: installed.Upgraded, Renewed: installed.Renewed, Snapshot: installed.Snapshot,
+		Upgraded: slices.Concat(installed.Upgraded, ofFlux), Renewed: installed.Renewed, Snapshot: installed.Snapshot,
 	}
 	if s.StandbyOf != "" {
 		result.Next = converge.StandbyNext(s)

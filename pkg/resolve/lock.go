@@ -47,7 +47,11 @@ func ReadComponents(
 		return nil, nil, err
 	}
 	defer func() { _ = reader.Close() }() // temporary files
-	locked, notes, err := reader.Locked(ctx, fleet, lock, check)
+	how := components.LockAgain
+	if check {
+		how = components.LockCheck
+	}
+	locked, notes, err := reader.Locked(ctx, fleet, lock, how)
 	if err != nil {
 		step.Fail(err)
 		return nil, nil, err

@@ -277,14 +277,16 @@ func execute(name string, data any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Digest returns the SHA-256 of the paths and contents of files, in hexadecimal.
+// Digest returns the SHA-256 of the paths and contents of files, in hexadecimal. It is the same whether their lines end with LF or with
+// CRLF, as Git for Windows writes them.
 func Digest(files []manifest.File) string {
 	sorted := slices.Clone(files)
 	slices.SortFunc(sorted, func(a, b manifest.File) int { return cmp.Compare(a.Path, b.Path) })
 	sum := sha256.New()
 	for _, f := range sorted {
-		fmt.Fprintf(sum, "%s %d\n", f.Path, len(f.Content))
-		sum.Write(f.Content)
+		content := manifest.LF(f.Content)
+		fmt.Fprintf(sum, "%s %d\n", f.Path, len(content))
+		sum.Write(content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

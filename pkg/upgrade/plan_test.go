@@ -143,3 +143,27 @@ func TestChangesOfAFeature(t *testing.T) {
 		}
 	}
 }
+
+// An upgrade gives a version to the providers that fleet.yaml lists without one: the version that runs, or else the newest.
+func TestUndeclaredProviders(t *testing.T) {
+	part := func(name, installed, declared, newest string) Component {
+		return Component{Name: name, Type: string(releases.Infrastructure), Installed: installed, Declared: declared, Newest: newest}
+	}
+	p := &Plan{Components: []Component{
+		part("aws", "", "", "v2.13.0"), part("azure", "v1.20.0", "", "v1.20.0"), part("docker", "", "v1.14.2", "v1.14.2"),
+		part("gcp", "v1.12.0", "", "v1.13.1"), part("hetzner", "v1.1.0", "", ""), part("vsphere", "", "", ""),
+		part("unlisted", "v1.0.0", "", ""), {Name: "aws", Type: TypeFeature, Newest: "1.0.0"},
+	}}
+	var listed []v1alpha1.Provider
+	for _, name := range []string{"aws", "azure", "docker", "gcp", "hetzner", "vsphere"} {
+		listed = append(listed, v1alpha1.Provider{Name: name})
+	}
+	infrastructure := v1alpha1.ComponentType(v1alpha1.ProviderInfrastructure)
+	want := []fleetrepo.Version{
+		{Name: "aws", Type: infrastructure, To: "v2.13.0"}, {Name: "azure", Type: infrastructure, To: "v1.20.0"},
+		{Name: "hetzner", Type: infrastructure, To: "v1.1.0"},
+	}
+	if got := p.undeclared(listed); !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -61,11 +61,20 @@ func planView(w io.Writer, p *lifecycle.Plan) error {
 		}
 		ui.Fprintf(w, "  %s%s\n", s.Name, after)
 	}
-	if len(p.Upgrades) > 0 {
-		ui.FprintText(w, "\nIt upgrades, in this order, each healthy before the next, after a snapshot of the Cluster API objects:")
+	others := 0
+	for _, u := range p.Upgrades {
+		if u.IsFlux() { // it does not wait for the others
+			continue
+		}
+		if others++; others == 1 {
+			ui.FprintText(w, "\nIt upgrades, in this order, each healthy before the next, after a snapshot of the Cluster API objects:")
+		}
+		ui.Fprintf(w, "  %s\n", u)
 	}
 	for _, u := range p.Upgrades {
-		ui.Fprintf(w, "  %s\n", u)
+		if u.IsFlux() {
+			ui.Fprintf(w, "\nIt upgrades %s.\n", u)
+		}
 	}
 	if now := p.Flux; now != nil {
 		ui.Fprintf(w, "\nFlux on the cluster follows %s.\ninit refuses to point it at %s without --take-over-flux.\n", now.Follows, now.Wanted)

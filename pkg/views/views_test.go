@@ -124,6 +124,10 @@ var allShown = []shown{
 	showing("Scaffold", Scaffold, func(r *lifecycle.ScaffoldResult) { r.Changed = true }),
 	showing("Scaffold nothing", Scaffold, func(r *lifecycle.ScaffoldResult) { r.Changed = false }),
 	showing("InitPlan", InitPlan),
+	showing("InitPlan flux", InitPlan, func(p *lifecycle.Plan) {
+		last := &p.Upgrades[len(p.Upgrades)-1]
+		last.Name, last.Type = "flux", ""
+	}),
 	showing("Init", Init),
 	showing("Bootstrap", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error = "" }),
 	showing("Bootstrap kept", Bootstrap, func(r *lifecycle.BootstrapResult) { r.Error, r.PivotedTo = "", "" }),

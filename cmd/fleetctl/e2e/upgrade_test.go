@@ -106,7 +106,7 @@ func TestUpgrade(t *testing.T) {
 		}
 		if want := []string{
 			"cert-manager " + certsNow, "core " + capiNow, "bootstrap " + capiNow, "control-plane " + capiNow,
-			"infrastructure " + dockerNow,
+			"infrastructure " + dockerNow, "flux " + fluxNow,
 		}; !slices.Equal(order, want) {
 			t.Errorf("it would upgrade %v, want %v", order, want)
 		}

@@ -223,15 +223,15 @@ spec:
 	const two = one + "  - name: second\n    providers: [{name: aws}]\n"
 	for _, tc := range []struct{ content, want string }{
 		{one, "fleet.yaml:10:7: spec.managementClusters[0].providers[1]: infrastructure provider aws has no version " +
-			"(`fleetctl init` chooses one, or name it here)\n" +
+			"(`fleetctl init` chooses one, or name it in fleet.yaml)\n" +
 			"fleet.yaml:11:7: spec.managementClusters[0].providers[2]: ipam provider ipam-in-cluster has no version " +
-			"(`fleetctl init` chooses one, or name it here)"},
+			"(`fleetctl init` chooses one, or name it in fleet.yaml)"},
 		{two, "fleet.yaml:10:7: spec.managementClusters[0].providers[1]: infrastructure provider aws has no version " +
-			"(`fleetctl init --management first` chooses one, or name it here)\n" +
+			"(`fleetctl init --management first` chooses one, or name it in fleet.yaml)\n" +
 			"fleet.yaml:11:7: spec.managementClusters[0].providers[2]: ipam provider ipam-in-cluster has no version " +
-			"(`fleetctl init --management first` chooses one, or name it here)\n" +
+			"(`fleetctl init --management first` chooses one, or name it in fleet.yaml)\n" +
 			"fleet.yaml:14:17: spec.managementClusters[1].providers[0]: infrastructure provider aws has no version " +
-			"(`fleetctl init --management second` chooses one, or name it here)"},
+			"(`fleetctl init --management second` chooses one, or name it in fleet.yaml)"},
 	} {
 		fleet, err := Decode("fleet.yaml", []byte(tc.content))
 		if err != nil {

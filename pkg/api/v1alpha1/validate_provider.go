@@ -70,7 +70,7 @@ func (f *Fleet) WithoutVersion() diag.Findings {
 		for j, p := range m.Providers {
 			if p.Version == "" {
 				c.errorf(RuleRequired, itemPath(itemPath("spec.managementClusters", i)+".providers", j),
-					"`"+diag.ShellCommand(init...)+"` chooses one, or name it here", "%s provider %s has no version", p.effectiveType(), p.Name)
+					"`"+diag.ShellCommand(init...)+"` chooses one, or name it in "+FileName, "%s provider %s has no version", p.effectiveType(), p.Name)
 			}
 		}
 	}

@@ -22,9 +22,10 @@ const (
 
 // Merge merges a chart line by line: base is the chart as fleetctl brought it, team the team's chart, and fleetctl this fleetctl's chart. A
 // base of nil means that nobody knows it. Merge returns the files of the merged chart, sorted by path, and an error finding for each place
-// that both sides have changed. A file with such a place is not among the merged files.
+// that both sides have changed. A file with such a place is not among the merged files. Files have LF in the place of CRLF, because a base
+// from Git has it also where Git for Windows writes the team's files with CRLF.
 func Merge(base, team, fleetctl []manifest.File, prefer Prefer) ([]manifest.File, diag.Findings) {
-	before, ours, theirs := ByPath(base), ByPath(team), ByPath(fleetctl)
+	before, ours, theirs := linesOf(base), linesOf(team), linesOf(fleetctl)
 	all := maps.Clone(before)
 	maps.Copy(all, ours)
 	maps.Copy(all, theirs)
@@ -78,6 +79,17 @@ func ByPath(files []manifest.File) map[string][]byte {
 	all := make(map[string][]byte, len(files))
 	for _, f := range files {
 		all[f.Path] = append([]byte{}, f.Content...)
+	}
+	return all
+}
+
+// linesOf is ByPath with LF instead of CRLF, in files that have CRLF at the ends of all lines.
+func linesOf(files []manifest.File) map[string][]byte {
+	all := ByPath(files)
+	for file, content := range all {
+		if manifest.CRLF(content) {
+			all[file] = manifest.LF(content)
+		}
 	}
 	return all
 }
