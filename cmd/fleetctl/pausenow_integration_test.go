@@ -34,18 +34,6 @@ type nowBed struct {
 	flags  []string
 }
 
-// gotkSync is what init writes of the repository that Flux follows.
-const gotkSync = `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: flux-system, namespace: flux-system}
-spec: {interval: 1m, url: "https://git.example.com/acme/fleet.git", ref: {branch: main}}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: flux-system, namespace: flux-system}
-spec: {interval: 10m, path: ./providers/docker/v1/mgmt, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
-`
-
 func newNowBed(ctx context.Context, t *testing.T) *nowBed {
 	t.Helper()
 	c, kubeconfig := kubetest.Start(t)
@@ -78,7 +66,7 @@ func newNowBed(ctx context.Context, t *testing.T) *nowBed {
 	b.flags = append(b.flags, "--kubeconfig", file)
 	for kind, at := range map[string]string{
 		"Kustomization": "kustomize.toolkit.fluxcd.io/v1", "GitRepository": "source.toolkit.fluxcd.io/v1",
-		"HelmRelease": "helm.toolkit.fluxcd.io/v2",
+		"HelmRelease": "helm.toolkit.fluxcd.io/v2", "HelmChart": "source.toolkit.fluxcd.io/v1",
 	} {
 		group, version, _ := strings.Cut(at, "/")
 		plural := strings.TrimSuffix(strings.ToLower(kind), "y")
@@ -116,9 +104,14 @@ func (b *nowBed) now(code int, args ...string) []management.Switched {
 	return result.Objects
 }
 
-// apply applies an object as Flux does, from what Git has; suspend is nil if Git does not say.
-func (b *nowBed) apply(o management.Switched, suspend any) kube.Ref {
+// apply applies an object as Flux does, from what Git has; suspend is nil if Git does not say. by is the Kustomization that applies it, if
+// that matters.
+func (b *nowBed) apply(o management.Switched, suspend any, by ...kube.Key) kube.Ref {
 	b.Helper()
+	labels := map[string]any{"team": "a"}
+	for _, key := range by {
+		labels[flux.AppliedBy], labels["kustomize.toolkit.fluxcd.io/namespace"] = key.Name, key.Namespace
+	}
 	ref, err := flux.RefTo(o.Kind, kube.Key{Namespace: o.Namespace, Name: o.Name})
 	if err != nil {
 		b.Fatal(err)
@@ -133,7 +126,7 @@ func (b *nowBed) apply(o management.Switched, suspend any) kube.Ref {
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{
-			"namespace": o.Namespace, "name": o.Name, "labels": map[string]any{"team": "a"}, "annotations": map[string]any{"of": "git"},
+			"namespace": o.Namespace, "name": o.Name, "labels": labels, "annotations": map[string]any{"of": "git"},
 		}, "spec": spec,
 	}}
 	obj.SetGroupVersionKind(ref.GroupVersionKind)
@@ -259,6 +252,96 @@ func TestPauseNow(t *testing.T) {
 			}
 			b.apply(here[0], nil)
 		})
+	}
+}
+
+// With an environment all that its Kustomization has applied is paused, and what that has applied in its turn. What was suspended before
+// stays so when the environment is resumed, whether Git or a person has suspended it.
+func TestPauseEnvironmentNow(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	b := newNowBed(ctx, t)
+	top, apps := kube.Key{Namespace: "flux-system", Name: "clusters-dev"}, kube.Key{Namespace: "far", Name: "far-apps"}
+	object := func(kind, namespace, name string) management.Switched {
+		return management.Switched{Kind: kind, Namespace: namespace, Name: name}
+	}
+	free := []kube.Ref{
+		b.apply(object("Kustomization", top.Namespace, top.Name), nil),
+		b.apply(object("HelmChart", "flux-system", "dev-docker"), nil, top),
+		b.apply(object("HelmRelease", "far", "far"), nil, top),
+		b.apply(object("Kustomization", "far", "far-cni"), nil, top),
+		b.apply(object("Kustomization", apps.Namespace, apps.Name), nil, top),
+		b.apply(object("Kustomization", "far", "common"), nil, apps),
+		b.apply(object("Kustomization", "far", "feature-web"), nil, apps),
+	}
+	inGit := b.apply(object("HelmRelease", "held", "held"), true, top)
+	byHand := b.apply(object("HelmRelease", "hand", "hand"), nil, top)
+	if _, err := flux.NewSystem(b.client).SetSuspended(ctx, []kube.Ref{byHand}, true); err != nil {
+		t.Fatal(err)
+	}
+	others := []kube.Ref{
+		inGit, byHand, b.apply(object("HelmRelease", "prod", "prod"), nil, kube.Key{Namespace: "flux-system", Name: "clusters-prod"}),
+		b.apply(object("Kustomization", "prod", "common"), nil),
+	}
+	states := func(refs []kube.Ref) (all []map[string]any) {
+		for _, ref := range refs {
+			all = append(all, b.object(ref))
+		}
+		return all
+	}
+	before, theirs := states(free), states(others)
+	count := func(result []management.Switched) (changed int) {
+		for _, o := range result {
+			if o.Changed {
+				changed++
+			}
+		}
+		return changed
+	}
+	if result := b.now(0, "environment", "pause", "dev"); count(result) != len(free) {
+		t.Errorf("%d objects are suspended, want %d: %+v", count(result), len(free), result)
+	}
+	for _, ref := range free {
+		if suspended, _, _ := unstructured.NestedBool(b.object(ref), "spec", "suspend"); !suspended {
+			t.Errorf("%s is not suspended", ref)
+		}
+	}
+	_, stdout, _ := b.run("status")
+	if !strings.Contains(stdout, "Kustomization flux-system/clusters-dev") ||
+		strings.Contains(stdout, "HelmRelease far/far: suspended") || !strings.Contains(stdout, "HelmRelease hand/hand: suspended") {
+		t.Errorf("status says\n%s", stdout)
+	}
+	if result := b.now(0, "environment", "pause", "dev"); count(result) != 0 {
+		t.Errorf("paused again: %+v", result)
+	}
+	if result := b.now(0, "environment", "resume", "dev"); count(result) != len(free) {
+		t.Errorf("%d objects are resumed, want %d: %+v", count(result), len(free), result)
+	}
+	if diff := cmp.Diff(before, states(free)); diff != "" {
+		t.Errorf("paused and resumed (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(theirs, states(others)); diff != "" {
+		t.Errorf("what is not paused with the environment (-want +got)\n%s", diff)
+	}
+
+	// Status knows the pause by a commit by what Flux applies then, and resuming on the cluster says that Git has it.
+	if code, _, stderr := b.run("environment", "pause", "dev"); code != 0 {
+		t.Fatalf("pause in Git: exit %d\n%s", code, stderr)
+	}
+	file, err := os.ReadFile(filepath.Join(b.dir, "providers/docker/v1/mgmt/clusters-dev.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fluxApplies := kube.ApplyOptions{FieldManager: "kustomize-controller", ForceConflicts: true}
+	if _, err := kubetest.ApplyYAML(ctx, b.client, file, fluxApplies); err != nil {
+		t.Fatal(err)
+	}
+	if _, stdout, _ := b.run("status"); !strings.Contains(stdout, "environment dev is paused, in Git: it suspends 2 objects") {
+		t.Errorf("status says\n%s", stdout)
+	}
+	_, _, stderr := b.run("environment", "resume", "dev", "--now")
+	if !strings.Contains(stderr, "`fleetctl environment resume dev --push` changes Git") {
+		t.Errorf("resumed at once, against Git: %s", stderr)
 	}
 }
 

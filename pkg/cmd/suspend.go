@@ -116,7 +116,9 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 		var here []management.FluxObject
 		for _, o := range objects {
 			if o.ManagementCluster == cluster {
-				here = append(here, management.FluxObject{Cluster: o.Cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+				here = append(here, management.FluxObject{
+					Cluster: o.Cluster, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Below: o.Below, InGit: o.InGit,
+				})
 			}
 		}
 		if len(here) == 0 {

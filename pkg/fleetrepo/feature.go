@@ -228,6 +228,11 @@ func (r *Repo) DisableFeature(name string, opts FeatureOptions) (*Edit, error) {
 		}
 		orphaned = orphaned || t.Cluster != "" && r.exists(t.FeatureFile(name))
 		e.Changes.Delete(t.FeatureFile(name))
+		if r.holdsValues(name, t) { // nothing else would end the pause
+			if err := r.holdValues(e, name, t, false); err != nil {
+				return nil, err
+			}
+		}
 		if err := r.enlist(&e.Changes, t.Applied(), t.FeatureFile(name), false); err != nil {
 			return nil, err
 		}

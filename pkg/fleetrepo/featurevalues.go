@@ -35,6 +35,9 @@ func (r *Repo) SetFeatureValues(name string, opts FeatureOptions, set []Assignme
 		if err != nil {
 			return nil, err
 		}
+		if file, err = r.heldFile(e, name, t, file); err != nil {
+			return nil, err
+		}
 		e.Changes.Write(file)
 		if err := r.enlist(&e.Changes, valuesRoot(t, file.Path), file.Path, true); err != nil {
 			return nil, err

@@ -61,6 +61,10 @@ type Object struct {
 	LetGo bool `json:"letGo,omitempty"`
 	// SuspendedInGit means that Git has the object suspended. Otherwise it was suspended on the cluster.
 	SuspendedInGit bool `json:"suspendedInGit,omitempty"`
+	// Pauses means that the Kustomization suspends the objects of Flux that it applies: its environment is paused in Git.
+	Pauses bool `json:"-"`
+	// PausedWith is the Kustomization with which a suspended object was paused: in Git, or by SetSuspendedBelow. It is empty if none was.
+	PausedWith kube.Key `json:"-"`
 	// URL of a source.
 	URL string `json:"url,omitempty"`
 	// Source of a Kustomization or HelmRelease, Kind/namespace/name.
@@ -197,6 +201,10 @@ func (w world) describe(ref kube.Ref, obj *unstructured.Unstructured) Object {
 	out.AppliedBy = KustomizationOf(obj)
 	out.Suspended = o.Spec.Suspend
 	out.SuspendedInGit = o.Spec.Suspend && suspendedInGit(obj)
+	out.Pauses = ref.GroupVersionKind == kustomizationKind && pauses(obj)
+	if o.Spec.Suspend {
+		out.PausedWith = w.pausedWith(obj)
+	}
 	_, out.SuspendedByFleetctl = o.Annotations[suspendedAnnotation]
 	_, out.LetGo = o.Annotations[letGoAnnotation]
 	out.URL = o.Spec.URL

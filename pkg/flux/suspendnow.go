@@ -24,6 +24,8 @@ type Switched struct {
 	Absent, Changed bool
 	// InGit: the object is suspended in Git, so Flux will suspend it again when it applies Git.
 	InGit bool
+	// Below: it was suspended, or stays so, for a Kustomization that has applied it: see SetSuspendedBelow.
+	Below bool
 }
 
 // RefTo names an object of Flux by its kind.

@@ -21,15 +21,18 @@ const WorkloadLabel = "fleetctl.dev/flux"
 
 // WorkloadParts are the values of WorkloadLabel. Each of the first four waits for the ones before it: the network, Flux itself, its
 // source if that is separate, and the sync. The last is for the apps of a cluster without Flux.
-func WorkloadParts() []string { return []string{"cni", "components", "source", syncPart, "apps"} }
+func WorkloadParts() []string { return []string{"cni", componentsPart, "source", syncPart, "apps"} }
+
+// componentsPart is the workload cluster's own Flux.
+const componentsPart = "components"
 
 // syncPart is what lets the workload cluster's own Flux apply its apps.
 const syncPart = "sync"
 
 // WaitWorkloads waits until every object with the WorkloadLabel is Ready, which means that Flux has applied its first revision on every
-// workload cluster that gets Flux. It does not wait for suspended objects, nor for those in the namespaces without, where no Flux can
-// arrive. detail, if not nil, is called with the missing objects. If ctx ends first, the error has a kube.NotReadyError and the exit code
-// diag.ExitNotReady.
+// workload cluster that gets Flux. It does not wait for suspended objects, for those of a workload cluster whose Flux itself is suspended,
+// nor for those in the namespaces without, where no Flux can arrive. detail, if not nil, is called with the missing objects. If ctx ends
+// first, the error has a kube.NotReadyError and the exit code diag.ExitNotReady.
 func (s *System) WaitWorkloads(ctx context.Context, without []string, detail func(string)) error {
 	var unready kube.NotReadyError
 	told := ""
@@ -54,8 +57,13 @@ func (s *System) WaitWorkloads(ctx context.Context, without []string, detail fun
 // returns only the one that the others wait for.
 func unreadyWorkloads(objects kube.Objects, without []string) kube.NotReadyError {
 	var missing kube.NotReadyError
+	held := map[string]bool{} // the namespaces of paused clusters: what a pause leaves running there waits for the rest
 	for key, obj := range objects {
-		if workloadPart(obj) < 0 || slices.Contains(without, key.Namespace) {
+		suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend")
+		held[key.Namespace] = held[key.Namespace] || suspended && obj.GetLabels()[WorkloadLabel] == componentsPart
+	}
+	for key, obj := range objects {
+		if workloadPart(obj) < 0 || held[key.Namespace] || slices.Contains(without, key.Namespace) {
 			continue
 		}
 		if reason := workloadReason(obj); reason != "" {

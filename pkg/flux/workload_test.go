@@ -37,6 +37,8 @@ func TestUnreadyWorkloads(t *testing.T) {
 	part(t, objects, "late", "late-sync", "sync", "False", "apps are not Ready")
 	part(t, objects, "flux-system", "other", "", "False", "broken")
 	set(t, part(t, objects, "paused", "paused-sync", "sync", "False", "broken"), true, "spec", "suspend")
+	set(t, part(t, objects, "of-a-paused-environment", "late-flux", "components", "False", "no kubeconfig yet"), true, "spec", "suspend")
+	part(t, objects, "of-a-paused-environment", "late-sync", "sync", "False", "no kubeconfig yet")
 	part(t, objects, "held", "held-flux", "components", "False", "no kubeconfig yet")
 	got := map[string]string{}
 	for _, u := range unreadyWorkloads(objects, []string{"held"}) {

@@ -204,12 +204,20 @@ func (c *collector) flux(ctx context.Context) {
 		c.report.Flux.Controllers = append(c.report.Flux.Controllers,
 			Item{Name: d.Name, Namespace: flux.Namespace, Version: d.Image, Ready: d.Ready, Reason: d.Reason})
 	}
-	for _, s := range f.Sources {
-		c.report.Flux.Sources = append(c.report.Flux.Sources, object(s))
+	holding := map[kube.Key]bool{}
+	for _, k := range f.Kustomizations {
+		holding[kube.Key{Namespace: k.Namespace, Name: k.Name}] = k.Suspended || k.Pauses
 	}
-	for _, s := range append(f.Kustomizations, f.HelmReleases...) {
-		c.report.Flux.Applied = append(c.report.Flux.Applied, object(s))
+	add := func(to *[]Object, all []flux.Object) {
+		for _, s := range all {
+			if !holding[s.PausedWith] { // that one was resumed without it
+				s.PausedWith = kube.Key{}
+			}
+			*to = append(*to, object(s))
+		}
 	}
+	add(&c.report.Flux.Sources, f.Sources)
+	add(&c.report.Flux.Applied, append(f.Kustomizations, f.HelmReleases...))
 }
 
 func object(s flux.Object) Object {
@@ -217,6 +225,7 @@ func object(s flux.Object) Object {
 		Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Revision: s.Revision, Ready: s.Ready, Suspended: s.Suspended,
 		SuspendedInGit: s.SuspendedInGit, Reason: s.Reason,
 		workload: s.Workload, byFleetctl: s.SuspendedByFleetctl, letGo: s.LetGo, behind: s.Behind,
+		pauses: s.Pauses, pausedWith: s.PausedWith,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/plain"
 )
 
@@ -46,6 +47,9 @@ func (c *collector) judge() {
 	c.joinFlux()
 	for _, s := range append(append([]Object{}, r.Flux.Sources...), r.Flux.Applied...) {
 		switch {
+		case s.Suspended && s.pausedWith != (kube.Key{}): // one problem stands for all that is paused with it
+		case s.pauses && !s.Suspended:
+			c.blamePause(&s)
 		case s.Suspended:
 			r.blame(ref(s), "suspended: Flux does not reconcile it"+s.whereSuspended(), c.resumeHint(&s))
 		case !s.Ready:
@@ -59,6 +63,19 @@ func (c *collector) judge() {
 		}
 	}
 	c.judgeOwners()
+}
+
+// blamePause adds the problem that an environment is paused in Git.
+func (c *collector) blamePause(clusters *Object) {
+	paused := 0
+	for _, o := range append(append([]Object{}, c.report.Flux.Sources...), c.report.Flux.Applied...) {
+		if o.Suspended && o.pausedWith == (kube.Key{Namespace: clusters.Namespace, Name: clusters.Name}) {
+			paused++
+		}
+	}
+	environment, _, _ := strings.Cut(strings.TrimPrefix(clusters.Name, "clusters-"), ".")
+	c.report.blame(ref(*clusters), fmt.Sprintf("environment %s is paused, in Git: it suspends %s", environment, plain.Count(paused, "object")),
+		"`fleetctl environment resume "+environment+"`")
 }
 
 // judgeBehind adds a problem if the management cluster has not applied the newest commit of a fleet repo that this machine serves. All that
@@ -215,7 +232,7 @@ func workloadFlux(cluster string, objects []Object) *WorkloadFlux {
 		if part == "apps" {
 			out.Mode = "remote"
 		}
-		if out.Ready && (!o.Ready || o.Suspended) {
+		if paused := o.Suspended && o.pausedWith != (kube.Key{}); out.Ready && !paused && (!o.Ready || o.Suspended) {
 			reason := o.Reason
 			if o.Suspended {
 				reason = "it is suspended"

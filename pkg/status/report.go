@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/handover"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
 // Report is the state of a management cluster, its providers, its Flux and its workload clusters at one moment.
@@ -87,6 +88,9 @@ type Object struct {
 	byFleetctl bool   // suspended by a command of fleetctl that has not ended yet
 	letGo      bool   // suspended because its cluster is handed over, detached or drained
 	behind     string // what to do if it is not Ready only because it is at another revision than its source
+	// pauses: its environment is paused in Git. pausedWith is the Kustomization of the environment with which the object was paused.
+	pauses     bool
+	pausedWith kube.Key
 }
 
 // Fleet is one workload cluster.

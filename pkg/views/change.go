@@ -279,6 +279,8 @@ func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
 		switch {
 		case o.Absent:
 			state = "does not exist"
+		case o.Below && !o.Changed && !r.Suspended:
+			state = "stays suspended, because it was before"
 		case !o.Changed:
 			state = already
 		}
@@ -287,7 +289,7 @@ func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
 			at = "cluster " + o.Cluster
 		}
 		ui.Fprintf(w, "%s %s/%s on %s: %s\n", o.Kind, o.Namespace, o.Name, at, state)
-		differs = differs || !o.Absent && o.InGit != r.Suspended
+		differs = differs || !o.Absent && !o.Below && o.InGit != r.Suspended
 	}
 	switch {
 	case differs && r.Suspended:
