@@ -119,8 +119,10 @@ func rules() []rule {
 		},
 		{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are available."},
 		{
-			ID: RuleController, Severity: diag.SeverityWarning, Summary: "Flux is installed with the controller of each of its kinds.",
-			check: func(r *run, j *judged) diag.Findings { return r.checkControllers(j.schemas, j.checked) },
+			ID: RuleController, Severity: diag.SeverityWarning, Summary: "Flux runs, with the controller of each kind, where an object of Flux is applied.",
+			check: func(r *run, j *judged) diag.Findings {
+				return append(r.checkControllers(j.schemas, j.checked), r.checkFluxless(j)...)
+			},
 		},
 		{ID: RuleBadCRD, Severity: diag.SeverityError, Summary: "Every CRD is one that an API server would take."},
 		{ID: RuleKustomize, Severity: diag.SeverityError, Summary: "Every folder that Flux applies builds."},

@@ -81,11 +81,11 @@ func (u *passedOver) wired(dir string) bool {
 }
 
 // withoutFlux tells whether the chart of a cluster says that its API server can run no Flux.
-func (u *passedOver) withoutFlux(c *cluster) bool {
+func (r *run) withoutFlux(c *cluster) bool {
 	if c.declared == nil {
 		return false
 	}
-	chart := u.tree.byPath[path.Join(layout.ChartsDir, c.declared.Flavour, "Chart.yaml")]
+	chart := r.tree.byPath[path.Join(layout.ChartsDir, c.declared.Flavour, "Chart.yaml")]
 	if chart == nil || len(chart.documents) != 1 {
 		return false
 	}
