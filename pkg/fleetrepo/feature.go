@@ -17,7 +17,7 @@ type Feature struct {
 	Name string `json:"name"`
 	// Environments whose clusters all have it.
 	Environments []string `json:"environments"`
-	// Clusters that have the feature by themselves.
+	// Clusters that have the feature by themselves, as commands name them.
 	Clusters []string `json:"clusters"`
 	// ManagementClusters that have the feature themselves.
 	ManagementClusters []string `json:"managementClusters"`
@@ -33,6 +33,7 @@ func (r *Repo) Features() ([]Feature, error) {
 	if err != nil {
 		return nil, err
 	}
+	called := r.calledAmong(places)
 	all := make([]Feature, 0, len(names))
 	for _, name := range names {
 		f := Feature{Name: name, Environments: []string{}, Clusters: []string{}, ManagementClusters: []string{}}
@@ -45,8 +46,8 @@ func (r *Repo) Features() ([]Feature, error) {
 			}
 		}
 		for _, p := range places {
-			if t := p.target(); r.exists(t.FeatureFile(name)) {
-				f.Clusters = append(f.Clusters, t.Cluster)
+			if r.exists(p.target().FeatureFile(name)) {
+				f.Clusters = append(f.Clusters, called(p))
 			}
 		}
 		f.Clusters = sortedSet(f.Clusters)
@@ -345,7 +346,7 @@ func (r *Repo) managementTargets(name string) ([]scaffold.FeatureTarget, string,
 
 // target returns the cluster as a target of a feature.
 func (p place) target() scaffold.FeatureTarget {
-	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
+	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: p.name()}
 }
 
 // FeatureNames are the names of all features.
