@@ -306,7 +306,7 @@ func pushImages(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // emptyCluster is what an API server answers about a cluster of no fleet: the kinds that fleetctl looks at there, and no object but the
-// namespace by which it tells clusters apart.
+// namespace by which it tells clusters apart, and the namespace of a workload cluster that was removed.
 var emptyCluster = map[string]string{
 	"/api":  `{"kind": "APIVersions", "versions": ["v1"]}`,
 	"/apis": `{"kind": "APIGroupList", "apiVersion": "v1", "groups": []}`,
@@ -316,6 +316,8 @@ var emptyCluster = map[string]string{
 		{"name": "secrets", "namespaced": true, "kind": "Secret", "verbs": ["get", "list"]}]}`,
 	"/api/v1/namespaces/kube-system": `{"kind": "Namespace", "apiVersion": "v1", "metadata":
 		{"name": "kube-system", "uid": "5a1f0f3e-1b7d-4b43-9a53-6f2f2c1f7e11"}}`,
+	"/api/v1/namespaces/left": `{"kind": "Namespace", "apiVersion": "v1", "metadata":
+		{"name": "left", "labels": {"kustomize.toolkit.fluxcd.io/name": "clusters-dev"}}}`,
 }
 
 // apiServer answers what fleetctl asks an existing cluster before it installs anything, and no more: api-server CONTEXT ADMINISTRATOR.

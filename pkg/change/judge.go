@@ -10,6 +10,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/confine"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
+	"github.com/fleetctl/fleetctl/pkg/gitrepo"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
@@ -17,6 +18,7 @@ import (
 // edit makes the edit in a fleet repo. It fails if a chart refuses its values, or if no cluster would accept its manifests.
 func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	judgeElsewhere(ctx, repo)
+	repo.Tagged = taggedIn(repo.WorkTree)
 	e, err := o.Edit(repo)
 	if err != nil {
 		return nil, err
@@ -35,6 +37,24 @@ func (o Options) edit(ctx context.Context, repo *fleetrepo.Repo) (*fleetrepo.Edi
 	_, paused := repo.Paused(e.Environments)
 	e.Notes = append(append(e.Notes, repo.Unpromoted(promoted)...), paused...)
 	return e, nil
+}
+
+// taggedIn returns what finds the files of a tag in the Git repository of a folder.
+func taggedIn(dir string) func(tag string) (fs.FS, error) {
+	return func(tag string) (fs.FS, error) {
+		git, err := gitrepo.Open(dir)
+		if errors.Is(err, gitrepo.ErrNotARepository) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		commit, err := git.Resolve("refs/tags/" + tag + "^{commit}")
+		if err != nil {
+			return nil, err
+		}
+		return git.Files(commit)
+	}
 }
 
 func paths(changes []manifest.Change) []string {

@@ -21,6 +21,8 @@ type argument struct {
 	choices func(r *fleetrepo.Repo, args []string) []string
 	// open means that other names than the choices are valid, too.
 	open bool
+	// any means that clusters of plain manifests are choices as well, for commands that only look. They work without a fleet.yaml, too.
+	any bool
 	// command is the command whose add makes such an object, if it is not called what.
 	command string
 }
@@ -28,6 +30,7 @@ type argument struct {
 // The arguments of more than one command.
 var (
 	ofCluster     = argument{what: "cluster", choices: clusterNames}
+	ofAnyCluster  = argument{what: "cluster", choices: clusterNames, any: true}
 	ofPool        = argument{what: "pool", choices: poolNames}
 	ofEnvironment = argument{what: "environment", choices: environmentNames}
 	ofFeature     = argument{what: "feature", choices: featureNames}
@@ -40,6 +43,9 @@ func takes(f *factory, c *cobra.Command, wanted ...argument) {
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= len(wanted) || wanted[len(args)].choices == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if wanted[len(args)].any {
+			return f.completeDeclared(c, args, toComplete)
 		}
 		return f.completeFrom(len(args), wanted[len(args)].choices)(c, args, toComplete)
 	}
@@ -65,14 +71,23 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 	if a.choices == nil && !f.streams.InTerminal {
 		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)
 	}
-	repo, err := f.fleetRepo() // open it first: without a fleet repo no answer helps
+	open := f.fleetRepo
+	if a.any {
+		open = f.anyRepo
+	}
+	repo, err := open() // first of all: without a fleet repo no answer helps
 	if err != nil {
 		return "", err
 	}
 	if a.choices == nil {
 		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)
 	}
-	if q.Choices = a.choices(repo, args); len(q.Choices) > 0 {
+	if a.any {
+		q.Choices = f.declaredNames(c.Context(), repo)
+	} else {
+		q.Choices = a.choices(repo, args)
+	}
+	if len(q.Choices) > 0 {
 		return q.Ask(f.streams)
 	}
 	if len(args) > 0 { // report an unknown cluster, and not that it has no pools
@@ -80,7 +95,11 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 			return "", err
 		}
 	}
-	return "", diag.Usage("`fleetctl "+cmp.Or(a.command, a.what)+" add` makes one", "there is no %s", a.what)
+	hint := "`fleetctl " + cmp.Or(a.command, a.what) + " add` makes one"
+	if a.what == ofCluster.what {
+		hint = repo.NoCluster()
+	}
+	return "", diag.Usage(hint, "there is no %s", a.what)
 }
 
 // askNow asks for a value of a cluster at a terminal and shows the present value, which now returns. Without a terminal it fails as

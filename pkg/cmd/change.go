@@ -133,7 +133,7 @@ func (f *factory) completeFrom(n int, names func(r *fleetrepo.Repo, args []strin
 	}
 }
 
-func clusterNames(r *fleetrepo.Repo, _ []string) []string { return r.Names() }
+func clusterNames(r *fleetrepo.Repo, _ []string) []string { return r.Choices() }
 
 // poolNames are the names of the pools of the cluster that the first argument names.
 func poolNames(r *fleetrepo.Repo, args []string) []string {

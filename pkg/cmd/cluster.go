@@ -177,7 +177,7 @@ func newClusterShowCmd(f *factory) *cobra.Command {
 		Example: "  fleetctl cluster show edge-1",
 		RunE:    running(f, &named{}, runClusterShow),
 	}
-	takes(f, c, ofCluster)
+	takes(f, c, ofAnyCluster)
 	return c
 }
 

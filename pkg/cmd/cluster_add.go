@@ -47,7 +47,8 @@ names the flag that sets it. The result is checked against the chart's values.sc
 		"Kubernetes version (also: --kubernetes-version; default: the management cluster's version, or the version in the chart's example)")
 	alsoCalled(c, "version", "kubernetes-version")
 	fs.StringArrayVar(&o.set, "set", nil, "value of the chart, path=value: region=eu-central-1, pools[0].replicas=3; repeat for several")
-	addFluxFlags(f, c, (*string)(&o.Flux), &o.CNI)
+	addFluxFlags(f, c, (*string)(&o.Flux), &o.CNI, "own, if the flavour can run Flux",
+		"the network that the flavour names, or the only one")
 	fs.StringVar(&o.valuesFile, "values", "", "YAML file with values of the chart; - is standard input")
 	o.changeFlags.add(c)
 	takes(f, c, argument{what: "cluster"})

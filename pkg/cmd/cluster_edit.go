@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -154,23 +153,25 @@ func newClusterFluxCmd(f *factory) *cobra.Command {
 		Short: "Change which Flux applies the manifests of a cluster",
 		Long: `Change which Flux applies the manifests of a cluster: its own, the management cluster's, or none. The command writes the
 flux.yaml next to the cluster's cluster.yaml, as ` + "`fleetctl cluster add`" + ` does for a new cluster. This works for a cluster that is
-older than the use of fleetctl, too.` + editing,
+older than the use of fleetctl, too.
+
+What no flag names stays as the flux.yaml has it: --flux keeps the network, and --cni the Flux. A cluster without a flux.yaml gets what a
+new cluster of its flavour gets.` + editing,
 		Example: `  fleetctl cluster flux shop --push
   fleetctl cluster flux edge-7 --flux remote --cni cilium --dry-run`,
 		RunE: running(f, o, runEdit),
 	}
-	addFluxFlags(f, c, (*string)(&o.mode), &o.cni)
+	addFluxFlags(f, c, (*string)(&o.mode), &o.cni, "as it is", "as it is")
 	o.add(c)
 	takes(f, c, ofCluster)
 	return c
 }
 
-// addFluxFlags adds the flags for the Flux and the network of a cluster.
-func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string) {
+// addFluxFlags adds the flags for the Flux and the network of a cluster. modeElse and cniElse say what counts without the flags.
+func addFluxFlags(f *factory, c *cobra.Command, mode, cni *string, modeElse, cniElse string) {
 	c.Flags().StringVar(mode, "flux", "",
-		"Flux that applies the cluster's manifests: own, remote (the management cluster's) or none (default: own, if the flavour can run Flux)")
-	c.Flags().StringVar(cni, "cni", "",
-		"folder of addons/cni with the pod network, if the flavour needs one (default: the network that the flavour names, or the only one)")
+		"Flux that applies the cluster's manifests: own, remote (the management cluster's) or none (default: "+modeElse+")")
+	c.Flags().StringVar(cni, "cni", "", "folder of addons/cni with the pod network, if the flavour needs one (default: "+cniElse+")")
 	completeFlag(c, "cni", f.completeFrom(-1, networkNames))
 	completeFlag(c, "flux", cobra.FixedCompletions(scaffold.FluxModes(), cobra.ShellCompDirectiveNoFileComp))
 }
@@ -289,33 +290,38 @@ func runClusterRemove(ctx context.Context, f *factory, o *clusterRemoveOptions) 
 	return removeAndWait(ctx, f, o, first, repo.Dir, options)
 }
 
-// goOnRemoving waits for a removal whose command was ended after its second commit: Git no longer declares the cluster, and the management
+// goOnRemoving waits for a removal whose command was ended after its second commit: Git no longer declares the cluster, and a management
 // cluster still has something of it. In all other cases it returns err, the error of the step.
 func goOnRemoving(ctx context.Context, f *factory, o *clusterRemoveOptions, repo *fleetrepo.Repo, err error) error {
-	name := path.Base(o.name)
-	if slices.Contains(repo.Names(), name) {
-		return err
-	}
 	deps, failed := f.deps()
 	if failed != nil {
 		return err
 	}
-	target, failed := f.target()
-	if failed != nil {
-		return err
-	}
-	client, failed := clientWithin(ctx, target, o.timeout)
-	if failed != nil {
-		return err
-	}
 	defer f.closeReporter()
-	unfinished, failed := leaving.Unfinished(ctx, client, name)
-	if failed != nil || !unfinished {
-		return errors.Join(err, failed)
+	name := path.Base(o.name)
+	unknown := []error{err}
+	for _, manager := range repo.FormerManagers(o.name) { // Git does not tell which one it was
+		target, failed := management.Find(deps.Store.For(manager), manager, repo.Dir)
+		if failed != nil {
+			continue
+		}
+		client, failed := clientWithin(ctx, target, o.timeout)
+		if failed != nil {
+			continue
+		}
+		goes, failed := target.Reached(ctx, client)
+		if goes {
+			goes, failed = leaving.Unfinished(ctx, client, name)
+		}
+		if failed != nil || !goes {
+			unknown = append(unknown, failed)
+			continue
+		}
+		ui.Fprintf(f.streams.Err, "The fleet repo no longer declares cluster %s: this goes on with its removal.\n", name)
+		removal := leaving.RemovalOptions{Client: client, Cluster: fleetrepo.Cluster{Name: name}, Timeout: o.timeout}
+		return awaitRemoval(ctx, deps, target, removal)
 	}
-	ui.Fprintf(f.streams.Err, "The fleet repo no longer declares cluster %s: this goes on with its removal.\n", name)
-	removal := leaving.RemovalOptions{Client: client, Cluster: fleetrepo.Cluster{Name: name}, Timeout: o.timeout}
-	return awaitRemoval(ctx, deps, target, removal)
+	return errors.Join(unknown...)
 }
 
 // awaitRemoval waits until a cluster is gone, and forgets the management cluster that ran on it, if there was one.
@@ -356,7 +362,7 @@ func removeAndWait(
 	if err != nil {
 		return err
 	}
-	target, err := management.Find(deps.Store, step.Cluster.ManagementCluster, dir)
+	target, err := management.Find(deps.Store.For(step.Cluster.ManagementCluster), step.Cluster.ManagementCluster, dir)
 	if err != nil {
 		return err
 	}

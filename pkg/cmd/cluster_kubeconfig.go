@@ -44,7 +44,7 @@ own kubeconfig.`,
 	f.addReach(c)
 	c.Flags().BoolVar(&o.merge, "merge", false, "add it to your own kubeconfig instead of printing it")
 	c.Flags().StringVar(&o.output, "output-file", "", "private file to write the kubeconfig to, instead of printing it")
-	takes(f, c, ofCluster)
+	takes(f, c, ofAnyCluster)
 	return c
 }
 
@@ -57,7 +57,7 @@ func runClusterKubeconfig(ctx context.Context, f *factory, o *clusterKubeconfigO
 	if err != nil {
 		return err
 	}
-	target, err := management.Find(f.store(), cluster.ManagementCluster, repo.Dir)
+	target, err := management.FindDeclared(f.store().For(cluster.ManagementCluster), cluster.ManagementCluster, repo.Dir)
 	if err != nil {
 		return err
 	}

@@ -218,15 +218,11 @@ func (f *factory) actedTarget() (*management.Target, error) {
 // the workload cluster. The fleet repo may declare the workload cluster no longer, and then it is as for other commands. name is what the
 // management cluster knows the workload cluster by.
 func (f *factory) actedTargetOf(given string) (target *management.Target, name string, err error) {
-	dir, err := f.repoDir()
-	if err != nil {
-		return nil, "", err
-	}
 	w, err := f.findWorkload(given)
 	if err != nil {
 		return nil, "", err
 	}
-	target, err = management.FindDeclaredToAct(f.store(), w.management(f), dir)
+	target, err = w.target(f, management.FindDeclaredToAct)
 	return target, w.name, err
 }
 
@@ -245,30 +241,51 @@ func (f *factory) completeWorkloadClusters(c *cobra.Command, args []string, _ st
 	if target, err := f.target(); err == nil {
 		there, err := management.WorkloadNames(ctx, target)
 		if err == nil {
-			names = append(names, slices.DeleteFunc(there, func(full string) bool { return slices.Contains(names, path.Base(full)) })...)
+			declared := func(full string) bool {
+				return slices.ContainsFunc(names, func(name string) bool { return path.Base(name) == path.Base(full) })
+			}
+			names = append(names, slices.DeleteFunc(there, declared)...)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// declaredNames are the names of all clusters that the repo declares. Those of plain manifests are missing if they cannot be found in time.
+// completeDeclared completes the name of a cluster that the repo declares, for commands that only look: from a chart or as plain manifests,
+// with or without a fleet.yaml.
+func (f *factory) completeDeclared(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	repo, err := f.anyRepo()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+	defer cancel()
+	return f.declaredNames(ctx, repo), cobra.ShellCompDirectiveNoFileComp
+}
+
+// declaredNames are the names of all clusters that the repo declares, as commands take them. Those of plain manifests are missing if they
+// cannot be found in time.
 func (f *factory) declaredNames(ctx context.Context, repo *fleetrepo.Repo) []string {
+	names := repo.Choices()
 	cacheDir, err := f.cacheDir()
 	if err != nil {
-		return repo.Names()
+		return names
 	}
 	all, _, err := review.Clusters(ctx, repo, cacheDir)
 	if err != nil {
-		return repo.Names()
+		return names
 	}
-	names := repo.Names()
+	called := fleetrepo.Called(all)
 	for _, c := range all {
 		if c.Manifests {
-			names = append(names, c.Name)
+			names = append(names, called(c))
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // completionTimeout bounds the time of a completion in a shell.

@@ -55,11 +55,7 @@ func runKubeconfig(ctx context.Context, f *factory, o *kubeconfigOptions) error 
 			return err
 		}
 	}
-	dir, err := f.repoDir()
-	if err != nil {
-		return err
-	}
-	target, err := management.FindDeclared(f.store(), w.management(f), dir)
+	target, err := w.target(f, management.FindDeclared)
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,7 @@ Exit codes: 0 all files could be read; 1 some could not: the list has the others
 		Example: `  fleetctl pool list shop
   fleetctl pool list -o json | jq -r '.pools[] | select(.replicas > 5) | .name'`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		ValidArgsFunction: f.completeDeclared,
 		RunE:              running(f, &poolListOptions{}, runPoolList),
 	})
 	f.addManagementFilter(c)

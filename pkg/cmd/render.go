@@ -38,7 +38,7 @@ Exit codes: 0 everything could be rendered; 3 some objects could not: the others
   fleetctl render --environment prod -o json | jq -r '.objects[].object.kind'
   fleetctl render --output-dir rendered    # one file for each object`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: f.completeFrom(0, clusterNames),
+		ValidArgsFunction: f.completeDeclared,
 		RunE:              running(f, o, runRender),
 	}
 	c.Flags().StringVar(&o.environment, "environment", "", "only this environment")

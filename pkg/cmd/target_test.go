@@ -27,6 +27,7 @@ func TestTargetOfAWorkloadCluster(t *testing.T) {
 	for _, command := range []string{"cluster drain", "cluster detach"} {
 		for args, want := range map[string]string{
 			"shop": "mgmt-aws", "prod/shop": "mgmt-aws", "office": "mgmt-azure", "shop --management mgmt-azure": "mgmt-azure",
+			"shop --kubeconfig x": "mgmt-aws", "office --context x": "mgmt-azure",
 		} {
 			o, _, err := parsed(t, "", append([]string{"-C", exampleRepo}, strings.Fields(command+" "+args)...)...)
 			if err != nil {

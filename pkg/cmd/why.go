@@ -66,11 +66,7 @@ func (f *factory) whySources(ctx context.Context, name string) (why.Sources, err
 	if err != nil {
 		return from, err
 	}
-	dir, err := f.repoDir()
-	if err != nil {
-		return from, err
-	}
-	target, err := management.FindDeclared(f.store(), w.management(f), dir)
+	target, err := w.target(f, management.FindDeclared)
 	if err != nil {
 		return from, err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/kube"
+	"github.com/fleetctl/fleetctl/pkg/management"
+	"github.com/fleetctl/fleetctl/pkg/state"
 )
 
 // workload is a workload cluster that a command line names.
@@ -31,6 +33,18 @@ func (w *workload) management(f *factory) string {
 		return w.declared.ManagementCluster
 	}
 	return f.flags.management
+}
+
+// target finds the management cluster to ask, with a function such as management.FindDeclared.
+func (w *workload) target(
+	f *factory, find func(store state.Store, name, dir string) (*management.Target, error),
+) (*management.Target, error) {
+	dir, err := f.repoDir()
+	if err != nil {
+		return nil, err
+	}
+	name := w.management(f)
+	return find(f.store().For(name), name, dir)
 }
 
 // findWorkload finds the cluster that a command line names in the fleet repo, by NAME, NAMESPACE/NAME or ENVIRONMENT/NAME. A cluster need

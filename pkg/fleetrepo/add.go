@@ -61,7 +61,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 	if err := r.bringShared(e, mgmt, at, opts.Environment); err != nil {
 		return nil, err
 	}
-	declared, err := r.fluxFor(opts, ch, mgmt, at, e)
+	declared, err := r.fluxFor(opts, nil, ch, mgmt, at, e)
 	if err != nil {
 		return nil, err
 	}

@@ -198,28 +198,6 @@ func (r *Repo) Promote(channel, tag, cluster string, files fs.FS) (*Edit, error)
 	return e, r.follow(e, c.Name, promotion{tag, cluster, files}, r.Fleet.EnvironmentsOf(c.Name))
 }
 
-// CheckPromotable returns an error if a promotion would move nothing, because none of the management clusters, or not
-// the named one, follows the fleet repo yet.
-func (r *Repo) CheckPromotable(channel, cluster string) error {
-	var missing []string
-	for i := range r.Fleet.Spec.ManagementClusters {
-		m := &r.Fleet.Spec.ManagementClusters[i]
-		if cluster != "" && m.Name != cluster {
-			continue
-		}
-		l := m.Layout()
-		if r.exists(l.SourceFile(channel)) || r.exists(l.SyncFile()) {
-			return nil
-		}
-		missing = append(missing, l.SyncFile())
-	}
-	if len(missing) == 0 {
-		return nil // Promote reports an unknown management cluster
-	}
-	return diag.NotReady("run `fleetctl init`, which writes it, and commit and push what it wrote",
-		"nothing would follow a tag of channel %s: there is no %s", channel, strings.Join(missing, ", "))
-}
-
 // TagChannel returns the channel of that name. With an empty name, it returns the only channel of tags.
 func (r *Repo) TagChannel(name string) (v1alpha1.Channel, error) {
 	var names []string
@@ -406,5 +384,7 @@ func (f *fleetFile) finish(cs *manifest.ChangeSet) (*Repo, error) {
 		return nil, err
 	}
 	cs.Write(manifest.File{Path: v1alpha1.FileName, Content: f.src})
-	return New(f.repo.Dir, fleet), nil
+	after := New(f.repo.Dir, fleet)
+	after.Tagged = f.repo.Tagged
+	return after, nil
 }

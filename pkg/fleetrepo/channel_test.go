@@ -1,7 +1,10 @@
 package fleetrepo
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +27,14 @@ spec:
   url: https://git.example.org/fleet.git
 `
 
+// releaseChannel is a channel of tags.
+var releaseChannel = v1alpha1.Channel{Name: "release", Tag: "v*"}
+
+// taggedAsNow is Repo.Tagged for tags that have the repo's present files.
+func taggedAsNow(r *Repo) func(string) (fs.FS, error) {
+	return func(string) (fs.FS, error) { return os.DirFS(r.Dir), nil }
+}
+
 // withRelease returns the repo with two management clusters that init has made, and with prod on the channel release.
 func withRelease(t testing.TB) *Repo {
 	t.Helper()
@@ -31,7 +42,7 @@ func withRelease(t testing.TB) *Repo {
 	for i := range r.Fleet.Spec.ManagementClusters {
 		write(t, r.Dir, r.Fleet.Spec.ManagementClusters[i].Layout().SyncFile(), []byte(syncFile))
 	}
-	e, err := r.AddChannel(v1alpha1.Channel{Name: "release", Tag: "v*"}, []string{"prod"})
+	e, err := r.AddChannel(releaseChannel, []string{"prod"})
 	_, r = done(t, r, e, err)
 	return r
 }
@@ -109,6 +120,73 @@ func TestFolderThatTheTagLacks(t *testing.T) {
 	}
 }
 
+// A running environment whose folder the tag of its new channel lacks stays with its old channel until the next promotion. So do its
+// clusters.
+func TestRunningEnvironmentWaitsForItsTag(t *testing.T) {
+	for name, move := range map[string]func(r *Repo) (*Edit, error){
+		"environment set": func(r *Repo) (*Edit, error) {
+			return r.SetEnvironment("staging", EnvironmentOptions{Channel: "release"})
+		},
+		"channel add": func(r *Repo) (*Edit, error) { return r.AddChannel(releaseChannel, []string{"staging"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := withFlux(t)
+			e, err := r.AddChannel(releaseChannel, []string{"prod"})
+			_, r = done(t, r, e, err)
+			e, err = r.Promote("release", "v0.1.0", "", os.DirFS(r.Dir))
+			_, r = done(t, r, e, err)
+			tag := t.TempDir()
+			if err := os.CopyFS(tag, os.DirFS(r.Dir)); err != nil {
+				t.Fatal(err)
+			}
+			e, err = r.AddEnvironment("staging", EnvironmentOptions{})
+			_, r = done(t, r, e, err)
+			r = withCluster(t, r, AddOptions{Name: "s1", Environment: "staging", Flavour: "docker", CNI: "cilium"})
+			follows := func() string {
+				c := must(r.find("s1"))
+				return r.appliedFrom(c.mgmt, c.at, "staging") + " " + path.Base(fluxOf(t, r, "s1").SourceDir)
+			}
+
+			r.Tagged = func(string) (fs.FS, error) { return nil, errors.New("no such tag") }
+			if _, err := move(r); err == nil || diag.Hint(err) != "git fetch --tags" {
+				t.Errorf("without the tag: got %v (%s)", err, diag.Hint(err))
+			}
+			r.Tagged = taggedAsNow(r)
+			e, err = move(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff, err := difference(e, r.Dir); err != nil || !strings.Contains(diff, "+    name: release\n") || len(e.Notes) > 0 {
+				t.Errorf("the tag has the folder: %v, %q\n%s", err, e.Notes, diff)
+			}
+			r.Tagged = func(string) (fs.FS, error) { return os.DirFS(tag), nil }
+			e, err = move(r)
+			diff, changed := done(t, r, e, err)
+			r = changed
+			if got := lines(diff); got != "+    channel: release\n" || follows() != "flux-system ." {
+				t.Errorf("the tag lacks the folder: cluster and environment follow %s\n%s", follows(), got)
+			}
+			const note = "clusters/staging: Flux applies that folder from the next `fleetctl promote` on. Until then, environment staging stays " +
+				"with channel main."
+			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes, note) {
+				t.Errorf("the edit says %q", e.Notes)
+			}
+			r = withCluster(t, r, AddOptions{Name: "s2", Environment: "staging", Flavour: "docker", CNI: "cilium"})
+			if dir := fluxOf(t, r, "s2").SourceDir; dir != "" {
+				t.Errorf("a new cluster follows %s meanwhile", dir)
+			}
+			e, err = r.Promote("release", "v0.1.0", "", os.DirFS(tag))
+			if _, r = done(t, r, e, err); follows() != "flux-system ." {
+				t.Errorf("after a promotion to the tag that lacks it: %s", follows())
+			}
+			e, err = r.Promote("release", "v0.2.0", "", os.DirFS(r.Dir))
+			if _, r = done(t, r, e, err); follows() != "release release" {
+				t.Errorf("after the promotion that brings it: %s", follows())
+			}
+		})
+	}
+}
+
 func TestPromoteRefusals(t *testing.T) {
 	r := withRelease(t)
 	for name, tc := range map[string]struct{ channel, cluster, err, hint string }{
@@ -148,6 +226,7 @@ func TestSetEnvironmentToAndFro(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.Tagged = taggedAsNow(r)
 		e, err := r.SetEnvironment("dev", EnvironmentOptions{Channel: "release"})
 		diff, r := done(t, r, e, err)
 		if !strings.Contains(diff, "+    name: release\n") || strings.Count(diff, " value: release\n") != 2*len(r.Fleet.Spec.ManagementClusters) {

@@ -134,7 +134,7 @@ func (r *Repo) Names() []string {
 	}
 	names := make([]string, 0, len(places))
 	for _, p := range places {
-		names = append(names, path.Base(path.Dir(p.file)))
+		names = append(names, p.name())
 	}
 	return sortedSet(names)
 }
@@ -341,7 +341,7 @@ func (r *Repo) find(given string) (*declared, error) {
 		if err := r.notDeclared(environment, name); err != nil {
 			return nil, err
 		}
-		return nil, &UnknownClusterError{Name: given, err: diag.Unknown("cluster", given, r.Names(), r.noCluster())}
+		return nil, &UnknownClusterError{Name: given, err: diag.Unknown("cluster", given, r.Names(), r.NoCluster())}
 	case 1:
 		c, err := r.load(places[0])
 		if err != nil {
@@ -386,9 +386,9 @@ func documentsOf(file string, src []byte) ([]*yaml.Node, error) {
 	}}
 }
 
-// noCluster returns the hint for a name that no chart's cluster has. In an adopted fleet, clusters may be manifests,
+// NoCluster returns the hint for a name that no chart's cluster has. In an adopted fleet, clusters may be manifests,
 // which no command edits.
-func (r *Repo) noCluster() string {
+func (r *Repo) NoCluster() string {
 	for _, m := range r.Fleet.Spec.ManagementClusters {
 		if m.Path != "" {
 			return "commands change only clusters that come from charts; to change a cluster of manifests, edit its file, " +

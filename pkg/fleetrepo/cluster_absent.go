@@ -3,7 +3,8 @@ package fleetrepo
 import (
 	"errors"
 	"io/fs"
-	"path"
+	"slices"
+	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -16,7 +17,7 @@ func (r *Repo) notDeclared(environment, name string) error {
 		return err
 	}
 	for _, p := range places {
-		if path.Base(path.Dir(p.file)) != name || environment != "" && p.environment != environment {
+		if p.name() != name || environment != "" && p.environment != environment {
 			continue
 		}
 		if _, err := r.read(p.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -26,6 +27,30 @@ func (r *Repo) notDeclared(environment, name string) error {
 			"cluster %s has a folder, and no file %s", name, p.file)
 	}
 	return nil
+}
+
+// FormerManagers returns the management clusters that may still have a cluster, NAME or ENVIRONMENT/NAME, that the repo no longer declares:
+// all that have no other cluster of that name. There are none if the repo still has a folder for the cluster.
+func (r *Repo) FormerManagers(given string) []string {
+	environment, name, qualified := strings.Cut(given, "/")
+	if !qualified {
+		environment, name = "", given
+	}
+	places, err := r.places("")
+	if err != nil {
+		return nil
+	}
+	managers := slices.Clone(r.ManagementClusterNames())
+	for _, p := range places {
+		if p.name() != name {
+			continue
+		}
+		if environment == "" || p.environment == environment {
+			return nil
+		}
+		managers = slices.DeleteFunc(managers, func(manager string) bool { return manager == p.mgmt.Name })
+	}
+	return managers
 }
 
 // UnknownClusterError says that no cluster of the layout has a name. The repo may have such a cluster as objects of Cluster API, which only

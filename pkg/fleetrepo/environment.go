@@ -171,9 +171,9 @@ func (r *Repo) checkEnvironment(name string, opts EnvironmentOptions) error {
 }
 
 // applied makes the files with which a management cluster applies an environment, in each cloud of the environment, and
-// lets them follow the environment's channel. released tells whether the channel has a revision to follow. If not, a
-// new environment is not applied, and an existing one keeps its source. move is the promotion that makes the files, if
-// a promotion does.
+// lets them follow the environment's channel. released tells whether the channel has a revision to follow. If not, or if
+// this revision lacks the environment's folder, a new environment is not applied, and an existing one keeps its source.
+// move is the promotion that makes the files, if a promotion does.
 func (r *Repo) applied(e *Edit, m *v1alpha1.ManagementCluster, name string, released bool, move promotion) error {
 	for _, at := range r.layoutsIn(m, name) {
 		if err := r.appliedIn(e, m, at, name, released, move); err != nil {
@@ -188,8 +188,12 @@ func (r *Repo) appliedIn(
 ) error {
 	channel := r.Fleet.ChannelOf(name)
 	source, file := channel.Source(), at.ClustersFile(name)
-	waits := released && channel.IsTag() && !r.exists(file) && !move.brings(at.Environment(name))
-	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released || waits})
+	waits, err := r.awaits(m, at, name, released, move)
+	if err != nil {
+		return err
+	}
+	released = released && !waits
+	files, err := scaffold.EnvironmentFolder(at, scaffold.Environment{Name: name, Source: source, Unreleased: !released})
 	if err != nil {
 		return err
 	}
@@ -198,9 +202,9 @@ func (r *Repo) appliedIn(
 		return err
 	}
 	if waits && move.tag == "" {
-		e.Notes = append(e.Notes, awaitsPromotion(at.Environment(name), channel.Name))
+		e.Notes = append(e.Notes, awaitsPromotion(at.Environment(name), channel.Name)+r.untilThen(m, at, name))
 	}
-	if !released || waits {
+	if !released {
 		return nil
 	}
 	if err := r.listed(&e.Changes, m.Dir(), path.Base(file), true); err != nil {
@@ -232,12 +236,6 @@ func (r *Repo) appliesEnvironment(m *v1alpha1.ManagementCluster, at layout.Layou
 		return nil, err
 	}
 	return like.Content, nil
-}
-
-// awaitsPromotion adds a note about a folder that Flux does not apply yet.
-func awaitsPromotion(dir, channel string) string {
-	return fmt.Sprintf("The tag that channel %s is at does not have %s: Flux applies that folder from the next `fleetctl promote` on.",
-		channel, dir)
 }
 
 // withEnvironment adds the missing files with which an existing management cluster applies an environment in a cloud.

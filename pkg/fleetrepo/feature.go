@@ -20,7 +20,7 @@ type Feature struct {
 	// Partly names those Environments of which some clusters do not have it: another management cluster makes them, or they are in another
 	// cloud, and the feature's file is not in their folder.
 	Partly []string `json:"partly"`
-	// Clusters that have the feature by themselves.
+	// Clusters that have the feature by themselves, as commands name them.
 	Clusters []string `json:"clusters"`
 	// ManagementClusters that have the feature themselves.
 	ManagementClusters []string `json:"managementClusters"`
@@ -41,6 +41,7 @@ func (r *Repo) Features() ([]Feature, error) {
 		return nil, err
 	}
 	charts, _ := r.FeatureCharts() // files that cannot be read name no chart; validate says why
+	called := r.calledAmong(places)
 	all := make([]Feature, 0, len(names))
 	for _, name := range names {
 		f := Feature{Name: name, Environments: []string{}, Partly: []string{}, Clusters: []string{}, ManagementClusters: []string{}}
@@ -59,8 +60,8 @@ func (r *Repo) Features() ([]Feature, error) {
 			}
 		}
 		for _, p := range places {
-			if t := p.target(); r.exists(t.FeatureFile(name)) {
-				f.Clusters = append(f.Clusters, t.Cluster)
+			if r.exists(p.target().FeatureFile(name)) {
+				f.Clusters = append(f.Clusters, called(p))
 			}
 		}
 		f.Clusters = sortedSet(f.Clusters)
@@ -375,7 +376,7 @@ func (r *Repo) managementTargets(name string) ([]scaffold.FeatureTarget, string,
 
 // target returns the cluster as a target of a feature.
 func (p place) target() scaffold.FeatureTarget {
-	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: path.Base(path.Dir(p.file))}
+	return scaffold.FeatureTarget{Layout: p.at, Environment: p.environment, Cluster: p.name()}
 }
 
 // FeatureNames are the names of all features.

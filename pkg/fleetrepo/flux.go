@@ -29,9 +29,10 @@ const (
 	CNIRequired = "required"
 )
 
-// fluxFor decides how a new cluster runs Flux, and with which network. The options come first, then what the chart needs and the repo has.
+// fluxFor decides how a cluster runs Flux, and with which network. The options come first, then what the cluster has now. For a new cluster,
+// whose present is nil, what the chart needs and the repo has comes second.
 func (r *Repo) fluxFor(
-	opts AddOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
+	opts AddOptions, present *scaffold.ClusterOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
 ) (scaffold.ClusterOptions, error) {
 	out := scaffold.ClusterOptions{Flux: opts.Flux, CNI: opts.CNI}
 	able := ch.annotations[fluxAnnotation] != string(scaffold.FluxNone)
@@ -46,25 +47,22 @@ func (r *Repo) fluxFor(
 	case r.manages(mgmt, opts.Name):
 		out.Flux = scaffold.FluxNone
 		e.Notes = append(e.Notes, fmt.Sprintf("When it is Available, `fleetctl init --management %s` makes it a management cluster.", opts.Name))
+	case opts.Flux == "" && present != nil:
+		out.Flux = present.Flux
 	case opts.Flux == "":
 		out.Flux = scaffold.FluxOwn
 	}
-	network, note, err := r.networkFor(opts.CNI, ch, out.Flux)
-	if err != nil {
+	if err := r.giveNetwork(e, &out, present, ch, opts.Name); err != nil {
 		return out, err
 	}
-	out.CNI = network
-	if note != "" {
-		e.Notes = append(e.Notes, note)
-	}
+	released := r.isReleased(mgmt, at, opts.Environment)
+	out.SourceDir = r.sourceDir(mgmt, at, opts.Environment, released)
 	if out.Flux == scaffold.FluxRemote {
 		return out, r.noteNeedsFlux(e, at, opts.Environment)
 	}
 	if out.Flux != scaffold.FluxOwn {
 		return out, nil
 	}
-	released := r.isReleased(mgmt, opts.Environment)
-	out.SourceDir = r.sourceDir(mgmt, opts.Environment, released)
 	ready, err := r.environmentFlux(&e.Changes, mgmt, at, opts.Environment, released)
 	if err == nil && !ready {
 		out.Flux, out.CNI = scaffold.FluxNone, ""
@@ -102,8 +100,9 @@ func (r *Repo) mayRead(cs *manifest.ChangeSet, at layout.Layout, environment str
 	return !asks, nil
 }
 
-// SetFlux changes which Flux applies a cluster's apps, and the cluster's network. For mode and cni, "" means the default of a new cluster
-// of its flavour. It replaces or removes the cluster's flux.yaml. Errors: those of Add about Flux and the network.
+// SetFlux changes which Flux applies a cluster's apps, and the cluster's network. For mode and cni, "" means what the cluster's flux.yaml
+// says, or without such a file the default of a new cluster of its flavour. It replaces or removes the cluster's flux.yaml. Errors: those of
+// Add about Flux and the network.
 func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -114,19 +113,24 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 		return nil, err
 	}
 	e := &Edit{Summary: "Set how cluster " + c.Name + " runs Flux", Environments: []string{c.Environment}}
+	dir := path.Dir(c.File)
+	file := path.Join(dir, layout.FluxFile)
+	there, err := r.generated(file)
+	if err != nil {
+		return nil, err
+	}
+	var present *scaffold.ClusterOptions
+	if there != nil {
+		now := fluxOptions(c.at, c.Environment, c.Name, there)
+		present = &now
+	}
 	asked := AddOptions{Name: c.Name, Environment: c.Environment, Flavour: c.Flavour, Flux: mode, CNI: cni}
-	declared, err := r.fluxFor(asked, ch, c.mgmt, c.at, e)
+	declared, err := r.fluxFor(asked, present, ch, c.mgmt, c.at, e)
 	if err != nil {
 		return nil, err
 	}
 	declared.Name, declared.Layout, declared.Environment, declared.Flavour = c.Name, c.at, c.Environment, c.Flavour
 	files, err := scaffold.ClusterFiles(declared)
-	if err != nil {
-		return nil, err
-	}
-	dir := path.Dir(c.File)
-	file := path.Join(dir, layout.FluxFile)
-	there, err := r.generated(file)
 	if err != nil {
 		return nil, err
 	}
@@ -160,41 +164,58 @@ func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, 
 
 // sourceDir is the folder with the source that the clusters of an environment follow; "" if the source is in the
 // environment's folder. released tells whether the environment's channel has a revision to follow.
-func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, environment string, released bool) string {
-	c := r.followed(m, environment, released)
+func (r *Repo) sourceDir(m *v1alpha1.ManagementCluster, at layout.Layout, environment string, released bool) string {
+	c := r.followed(m, at, environment, released)
 	if c.Name == v1alpha1.MainChannel {
 		return ""
 	}
 	return m.Layout().SourceDir(c.Name)
 }
 
-// followed returns the channel that an environment is applied from: its own or, until its own has a tag, the channel that it followed
-// before.
-func (r *Repo) followed(m *v1alpha1.ManagementCluster, environment string, released bool) v1alpha1.Channel {
-	own := r.Fleet.ChannelOf(environment)
-	if file := m.Layout().ClustersFile(environment); !released && r.exists(file) {
-		src, err := r.read(file)
-		if err != nil {
-			return own
-		}
-		documents, err := yamledit.Parse(src)
-		if err != nil || len(documents) == 0 {
-			return own
-		}
-		source := text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
+// followed returns the channel that an environment is applied from in a cloud: its own or, until its own has a tag with the folder of the
+// environment, the channel that it followed before.
+func (r *Repo) followed(m *v1alpha1.ManagementCluster, at layout.Layout, environment string, released bool) v1alpha1.Channel {
+	if !released {
+		source := r.appliedFrom(m, at, environment)
 		for _, c := range r.Fleet.Channels() {
 			if c.Source() == source {
 				return c
 			}
 		}
 	}
-	return own
+	return r.Fleet.ChannelOf(environment)
 }
 
-// isReleased tells whether a management cluster has a source of an environment's channel.
-func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, environment string) bool {
+// appliedFrom returns the source from which a management cluster applies an environment in a cloud or, if it does not apply it there, in its
+// own cloud. It is empty if nothing tells.
+func (r *Repo) appliedFrom(m *v1alpha1.ManagementCluster, at layout.Layout, environment string) string {
+	file := at.ClustersFile(environment)
+	if !r.exists(file) {
+		file = m.Layout().ClustersFile(environment)
+	}
+	if !r.exists(file) {
+		return ""
+	}
+	src, err := r.read(file)
+	if err != nil {
+		return ""
+	}
+	documents, err := yamledit.Parse(src)
+	if err != nil || len(documents) == 0 {
+		return ""
+	}
+	return text(yamledit.Find(documents[0], "spec", "sourceRef", "name"))
+}
+
+// isReleased tells whether an environment follows its channel in a cloud, and does not wait for a tag of it: the first one, or one with the
+// folder of the environment.
+func (r *Repo) isReleased(m *v1alpha1.ManagementCluster, at layout.Layout, environment string) bool {
 	c := r.Fleet.ChannelOf(environment)
-	return !c.IsTag() || r.exists(m.Layout().SourceFile(c.Name))
+	if !c.IsTag() {
+		return true
+	}
+	from := r.appliedFrom(m, at, environment)
+	return r.exists(m.Layout().SourceFile(c.Name)) && (from == "" || from == c.Source())
 }
 
 // fluxFollows lets the Flux of an environment's clusters follow the environment's channel. Changes that somebody has
@@ -217,7 +238,7 @@ func (r *Repo) fluxFollows(e *Edit, m *v1alpha1.ManagementCluster, at layout.Lay
 		if there == nil {
 			continue
 		}
-		changed, err := r.fluxFileFor(at, r.sourceDir(m, environment, released), environment, name, file, there)
+		changed, err := r.fluxFileFor(at, r.sourceDir(m, at, environment, released), environment, name, file, there)
 		if err != nil {
 			return err
 		}
@@ -257,8 +278,8 @@ func (r *Repo) keepLines(at layout.Layout, environment, name, file string, there
 	if conflicts := manifest.Conflicts(before, ours, wanted); len(conflicts) > 0 {
 		line = conflicts[0].Line
 	}
-	return nil, diag.Errorf("remove your lines, run it again, and add them again; or delete the file, and `fleetctl cluster flux "+name+
-		"` writes it anew",
+	return nil, diag.Errorf("remove your lines, run it again, and add them again; or delete the file, and `fleetctl cluster flux "+
+		r.called(environment, name)+"` writes it anew",
 		"%s:%d: you have changed lines that fleetctl has to change", file, line)
 }
 
@@ -274,12 +295,30 @@ func fluxOptions(at layout.Layout, environment, name string, there []byte) scaff
 		case "cni":
 			o.CNI = networkIn(d)
 		case "apps":
-			o.Flux = scaffold.FluxRemote
+			o.Flux, o.SourceDir = scaffold.FluxRemote, sourceOfApps(at, d)
 		case "source":
 			o.SourceDir = strings.TrimPrefix(text(yamledit.Find(d, "spec", "path")), "./")
 		}
 	}
 	return o
+}
+
+// sourceOfApps returns the folder of the source that a patch gives to the apps of a cluster without Flux; "" if no patch does.
+func sourceOfApps(at layout.Layout, object *yaml.Node) string {
+	patches := yamledit.Find(object, "spec", "patches")
+	if patches == nil {
+		return ""
+	}
+	for i := range patches.Content {
+		documents, err := yamledit.Parse([]byte(text(yamledit.Find(patches, i, "patch"))))
+		if err != nil || len(documents) == 0 {
+			continue // somebody has written it
+		}
+		if name := text(yamledit.Find(documents[0], "spec", "sourceRef", "name")); name != "" {
+			return at.SourceDir(name)
+		}
+	}
+	return ""
 }
 
 // fluxFile is a flux.yaml as fleetctl writes it.
@@ -308,7 +347,7 @@ func (r *Repo) environmentFlux(
 		return r.exists(at.WorkloadFlux(environment)) || r.presentWith(cs)(path.Join(at.WorkloadFlux(environment), layout.ComponentsFile)), nil
 	}
 	opts := scaffold.WorkloadFluxOptions{Layout: at, Environment: environment, Components: components}
-	if r.followed(m, environment, released).Name == v1alpha1.MainChannel {
+	if r.followed(m, at, environment, released).Name == v1alpha1.MainChannel {
 		if opts.Source, err = scaffold.SourceOf(sync); err != nil {
 			return false, err
 		}

@@ -200,7 +200,7 @@ func (r *Repo) hasEnvironment(m *v1alpha1.ManagementCluster, environment, name s
 		return false, err
 	}
 	return slices.ContainsFunc(places, func(p place) bool {
-		own := name == "" && path.Base(path.Dir(p.file)) == m.Name
+		own := name == "" && p.name() == m.Name
 		return p.mgmt == m && p.environment == environment && !own && r.exists(p.file)
 	}), nil
 }

@@ -24,7 +24,7 @@ type Network struct {
 	Name string `json:"name"`
 	// Flavours whose new clusters get the network, because their charts name it.
 	Flavours []string `json:"flavours"`
-	// Clusters that have the network according to their flux.yaml.
+	// Clusters that have the network according to their flux.yaml, as commands name them.
 	Clusters []string `json:"clusters"`
 }
 
@@ -56,9 +56,10 @@ func (r *Repo) Networks() ([]Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	called := r.calledAmong(places)
 	for _, p := range places {
 		if n := at[r.networkOf(p)]; n != nil {
-			n.Clusters = append(n.Clusters, p.target().Cluster)
+			n.Clusters = append(n.Clusters, called(p))
 		}
 	}
 	for i := range all {
@@ -100,6 +101,30 @@ func networkIn(object *yaml.Node) string {
 		return ""
 	}
 	return path.Base(text(yamledit.Find(object, "spec", "path")))
+}
+
+// giveNetwork decides the network of a cluster: the one that the user names in o, else the one that the cluster has, else the network of a
+// new cluster. present is nil for a cluster without a flux.yaml.
+func (r *Repo) giveNetwork(e *Edit, o, present *scaffold.ClusterOptions, ch *chart, name string) error {
+	if present != nil && o.CNI == "" {
+		if o.Flux != scaffold.FluxNone {
+			o.CNI = present.CNI
+		}
+		return nil
+	}
+	network, note, err := r.networkFor(o.CNI, ch, o.Flux)
+	if err != nil {
+		return err
+	}
+	o.CNI = network
+	if present != nil && present.CNI != "" && present.CNI != network {
+		note = fmt.Sprintf("The network of cluster %s changes from %s to %s. Flux applies the new one and deletes the old one, and meanwhile "+
+			"the cluster's pods have no network.", name, present.CNI, network)
+	}
+	if note != "" {
+		e.Notes = append(e.Notes, note)
+	}
+	return nil
 }
 
 // networkFor returns the network of a new cluster: the requested one, otherwise the one that its chart names, otherwise

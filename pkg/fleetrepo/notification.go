@@ -139,7 +139,7 @@ func (r *Repo) notificationOptions(m *v1alpha1.ManagementCluster, n v1alpha1.Not
 	}
 	for _, env := range n.Environments {
 		released, told := now.released[env]
-		o.Sources = append(o.Sources, r.followed(m, env, released || !told && r.isReleased(m, env)).Source())
+		o.Sources = append(o.Sources, r.followed(m, m.Layout(), env, released || !told && r.isReleased(m, m.Layout(), env)).Source())
 		for _, l := range r.Fleet.Layouts(m) {
 			if !l.IsHome() && (r.uses(l, env) || now.opened[env] == l) {
 				o.Further = append(o.Further, l.ClustersName(env))

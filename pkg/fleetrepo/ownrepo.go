@@ -67,7 +67,7 @@ func (r *Repo) ownFleet(m *v1alpha1.ManagementCluster) (*v1alpha1.Fleet, []strin
 		return nil, nil, err
 	}
 	for _, p := range places { // the environment of the cluster that it runs on, and the environments with clusters for it in this repo
-		if p.mgmt == m || p.mgmt.Name == m.Parent && path.Base(path.Dir(p.file)) == m.Name {
+		if p.mgmt == m || p.mgmt.Name == m.Parent && p.name() == m.Name {
 			wanted = append(wanted, p.environment)
 		}
 	}

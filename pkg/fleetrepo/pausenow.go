@@ -203,7 +203,7 @@ func (r *Repo) PausedByChannel(name string) ([]FluxObject, error) {
 		environments = append(environments, p.environment)
 	}
 	err = r.eachIn(sortedSet(environments), func(p place, cluster string, own bool) {
-		if own && r.followed(p.mgmt, p.environment, r.isReleased(p.mgmt, p.environment)).Name == name {
+		if own && r.followed(p.mgmt, p.at, p.environment, r.isReleased(p.mgmt, p.at, p.environment)).Name == name {
 			all = append(all, FluxObject{
 				ManagementCluster: p.mgmt.Name, Cluster: cluster, Kind: "GitRepository",
 				Namespace: systemNamespace, Name: systemNamespace,

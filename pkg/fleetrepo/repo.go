@@ -42,6 +42,9 @@ type Repo struct {
 	WorkTree string
 	// Fleet is the content of fleet.yaml, without defaults.
 	Fleet *v1alpha1.Fleet
+	// Tagged returns the files of a tag, or nil if the repo is in no Git repository. Without Tagged, an edit takes it that no tag has the
+	// folder of an environment.
+	Tagged func(tag string) (fs.FS, error)
 	// Schemas are the compiled schemas of its charts' values.
 	Schemas valuesschema.Schemas
 

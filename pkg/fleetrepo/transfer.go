@@ -81,7 +81,7 @@ func (m *mover) arrive(c *declared, acceptDifferences bool) (*Edit, error) {
 	if !m.repo.exists(path.Join(path.Dir(c.File), layout.FluxFile)) {
 		return e, nil
 	}
-	_, err := m.into.environmentFlux(&e.Changes, m.to, m.at, c.Environment, m.into.isReleased(m.to, c.Environment))
+	_, err := m.into.environmentFlux(&e.Changes, m.to, m.at, c.Environment, m.into.isReleased(m.to, m.at, c.Environment))
 	return e, err
 }
 
@@ -119,7 +119,7 @@ func (r *Repo) findBeside(given string, to *v1alpha1.ManagementCluster) (*declar
 func (m *mover) transferable(c *declared) error {
 	r, to := m.repo, m.to
 	if c.Removing {
-		return diag.Errorf("finish its removal, or cancel it: `fleetctl cluster remove "+c.Name+" --cancel`",
+		return diag.Errorf("finish its removal, or cancel it: `fleetctl cluster remove "+r.called(c.Environment, c.Name)+" --cancel`",
 			"cluster %s is being removed", c.Name)
 	}
 	if r.manages(c.mgmt, c.Name) && !r.ownOf(c, to) {

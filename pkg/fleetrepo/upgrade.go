@@ -46,7 +46,7 @@ func (r *Repo) Upgrade(name string, opts UpgradeOptions) (*Edit, error) {
 	if err != nil {
 		return nil, findingsOf(c.File, fmt.Errorf("values.kubernetesVersion: %w", err))
 	}
-	if err := c.checkStep(current, target); err != nil {
+	if err := r.checkStep(c, current, target); err != nil {
 		return nil, err
 	}
 	if ch, err := r.chart(c.Flavour); err == nil { // without a chart, the edit says what is wrong
@@ -66,14 +66,14 @@ func (r *Repo) Upgrade(name string, opts UpgradeOptions) (*Edit, error) {
 }
 
 // checkStep refuses a step that a control plane cannot take.
-func (c *declared) checkStep(current, target semver.Version) error {
+func (r *Repo) checkStep(c *declared, current, target semver.Version) error {
 	switch {
 	case target.LT(current):
 		return diag.Usage("a control plane never goes back; restore it from a backup instead", "cannot downgrade cluster %s from v%s to v%s",
 			c.Name, current, target)
 	case target.Major != current.Major || target.Minor > current.Minor+1:
-		return diag.Usage(fmt.Sprintf("upgrade step by step: `fleetctl cluster upgrade %s --version v%d.%d.0`", c.Name, current.Major,
-			current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time",
+		return diag.Usage(fmt.Sprintf("upgrade step by step: `fleetctl cluster upgrade %s --version v%d.%d.0`", r.called(c.Environment, c.Name),
+			current.Major, current.Minor+1), "cannot upgrade cluster %s from v%s to v%s: a control plane takes one minor version at a time",
 			c.Name, current, target)
 	}
 	for _, p := range c.Pools {
@@ -86,7 +86,8 @@ func (c *declared) checkStep(current, target semver.Version) error {
 			return diag.Errorf("remove kubernetesVersion of the pool", "%s:%d: pool %s is at v%s, ahead of its control plane at v%s", c.File,
 				p.Line, p.Name, version, current)
 		case version.Major == target.Major && version.Minor+kubeletSkew < target.Minor:
-			return diag.Usage(fmt.Sprintf("upgrade the pool first: `fleetctl cluster upgrade %s --version v%s --pool %s`", c.Name, current, p.Name),
+			return diag.Usage(fmt.Sprintf("upgrade the pool first: `fleetctl cluster upgrade %s --version v%s --pool %s`",
+				r.called(c.Environment, c.Name), current, p.Name),
 				"cannot upgrade cluster %s to v%s: pool %s is at v%s, and nodes may be %d minor versions behind", c.Name, target,
 				p.Name, version, kubeletSkew)
 		}
@@ -129,7 +130,7 @@ func (r *Repo) upgradeControlPlane(c *declared, target semver.Version, opts Upgr
 	if err == nil && held > 0 {
 		e.Notes = append(e.Notes,
 			fmt.Sprintf("The control plane goes first; the pools stay where they are. When `fleetctl status` shows it Ready, "+
-				"run `fleetctl cluster upgrade %s --version v%s` again for the pools.", c.Name, target))
+				"run `fleetctl cluster upgrade %s --version v%s` again for the pools.", r.called(c.Environment, c.Name), target))
 	}
 	return e, err
 }

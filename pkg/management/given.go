@@ -2,9 +2,11 @@ package management
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/kube"
 	"github.com/fleetctl/fleetctl/pkg/ownership"
 	"github.com/fleetctl/fleetctl/pkg/state"
 )
@@ -34,6 +36,16 @@ func givenTarget(store state.Store, name string, repo *ownership.Repo) (*Target,
 		repo = nil // it is not about this repo
 	}
 	return &Target{Name: name, Cluster: store.Cluster(folder), repo: repo, given: g}, nil
+}
+
+// Reached tells whether client reaches the target itself: the way on the command line may lead to another management cluster of the fleet. A
+// cluster that does not say what it is counts as the target.
+func (t *Target) Reached(ctx context.Context, client *kube.Client) (bool, error) {
+	if t.given == nil {
+		return true, nil // this machine's record of it leads there
+	}
+	claim, err := ownership.ReadClaim(ctx, client)
+	return err == nil && (claim == nil || claim.Cluster == t.Name), err
 }
 
 // Known tells whether there is a way to the target that is no guess: this machine remembers it, or the command line says how it is reached.

@@ -44,6 +44,17 @@ type Given struct {
 	Kubeconfig, Context string
 }
 
+// For returns the store for a command that knows which management cluster it needs. The way on the command line leads there, unless the
+// command line names another one.
+func (s Store) For(name string) Store {
+	if s.Given != nil && s.Given.Name == "" {
+		given := *s.Given
+		given.Name = name
+		s.Given = &given
+	}
+	return s
+}
+
 // DefaultDir is $XDG_STATE_HOME/fleetctl or its equivalent on this system.
 func DefaultDir() string { return filepath.Join(xdg.StateHome, "fleetctl") }
 

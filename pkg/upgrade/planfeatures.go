@@ -50,8 +50,9 @@ func (p *planner) listFeatures() error {
 
 // kubernetesOf returns the Kubernetes versions of the clusters that have a feature, without those that are not declared.
 func (p *planner) kubernetesOf(f fleetrepo.Feature, clusters []fleetrepo.Cluster) (out []string) {
+	called := fleetrepo.Called(clusters)
 	for _, c := range clusters {
-		if slices.Contains(f.Environments, c.Environment) || slices.Contains(f.Clusters, c.Name) {
+		if slices.Contains(f.Environments, c.Environment) || slices.Contains(f.Clusters, called(c)) {
 			out = append(out, c.KubernetesVersion)
 		}
 	}

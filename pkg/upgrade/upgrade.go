@@ -66,7 +66,7 @@ func Next(ctx context.Context, store state.Store, o Options) func(r *fleetrepo.R
 
 // controlPlaneOf looks at a declared cluster on its management cluster; nil where it is not made yet. The error says why it could not look.
 func controlPlaneOf(ctx context.Context, store state.Store, r *fleetrepo.Repo, c *fleetrepo.Cluster) (*capi.Cluster, error) {
-	target, err := management.Find(store, c.ManagementCluster, r.WorkTree)
+	target, err := management.Find(store.For(c.ManagementCluster), c.ManagementCluster, r.WorkTree)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ const ownChannel = "fleetctl.dev/channel"
 // checkChannels reports applied objects that do not follow the channel of their environment.
 func (r *run) checkChannels(all []*object, clusters []*cluster) diag.Findings {
 	c := &channelCheck{run: r, reported: map[string]bool{}}
+	c.environments(clusters)
 	shared := c.sharedCharts(all)
 	for _, o := range all {
 		if o.content != nil {
@@ -26,7 +27,6 @@ func (r *run) checkChannels(all []*object, clusters []*cluster) diag.Findings {
 		c.source(o)
 		c.release(o, shared)
 	}
-	c.environments(clusters)
 	c.production(all, clusters)
 	return c.findings
 }
@@ -52,11 +52,20 @@ func (c *channelCheck) environments(clusters []*cluster) {
 			continue
 		}
 		// Before its first tag, a channel has no source. Until then an environment that has changed to the channel keeps its old source.
-		if want := c.fleet.ChannelOf(k.Environment); k.GitSource != "" && k.GitSource != want.Source() && k.Source.File != "" &&
-			!c.waits(k.ManagementCluster, want) {
-			c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
-				fmt.Sprintf("environment %s follows the channel %s, and is applied from the source %s", k.Environment, want.Name, k.GitSource),
-				"the source of that channel is "+want.Source()+": `fleetctl environment set "+k.Environment+" --channel "+want.Name+"` writes it there")
+		want := c.fleet.ChannelOf(k.Environment)
+		if k.GitSource == "" || k.GitSource == want.Source() || k.Source.File == "" || c.waits(k.ManagementCluster, want) {
+			continue
+		}
+		hint := "the source of that channel is " + want.Source() + ": `fleetctl environment set " + k.Environment + " --channel " + want.Name +
+			"` writes it there"
+		if want.IsTag() {
+			hint += ", if the channel's tag has the folder; otherwise `fleetctl promote --channel " + want.Name + "` does, with the next tag"
+		}
+		c.add(k.Source.File, k.Source.Line, "spec.sourceRef.name", RuleChannel,
+			fmt.Sprintf("environment %s follows the channel %s, and is applied from the source %s", k.Environment, want.Name, k.GitSource), hint)
+		if c.mayWait(k.Environment, k.GitSource) {
+			c.findings[len(c.findings)-1].Severity = diag.SeverityWarning
+			c.reported[k.ManagementCluster+"/"+k.Environment] = true // its charts wait for the same tag
 		}
 	}
 	for _, cl := range clusters {
@@ -101,6 +110,14 @@ func (c *channelCheck) waits(cluster string, channel v1alpha1.Channel) bool {
 		return false
 	}
 	return channel.IsTag() || !c.tree.has(path.Join(m.Dir(), "flux-system"))
+}
+
+// mayWait tells whether an environment of a channel of tags may still be applied from the source of another channel, because no tag has the
+// folder of the environment yet. Production may not wait on a branch.
+func (c *channelCheck) mayWait(environment, source string) bool {
+	now, ok := c.channelOf(source)
+	env, _ := c.fleet.Environment(environment)
+	return ok && c.fleet.ChannelOf(environment).IsTag() && (now.IsTag() || !env.IsProduction())
 }
 
 // sharedCharts checks that the charts of an environment's clusters come from the environment's channel. It returns the source of each

@@ -46,21 +46,9 @@ type clusterList struct {
 
 // clusterTable is the table of some clusters. all are the clusters of the fleet, to tell clusters of the same name apart.
 func clusterTable(all []fleetrepo.Cluster) table[fleetrepo.Cluster] {
-	called := map[string]int{}
-	for _, c := range all {
-		called[c.Name]++
-	}
 	return table[fleetrepo.Cluster]{
 		none: "There are no clusters; `fleetctl cluster add` declares one.",
-		name: func(c fleetrepo.Cluster) string {
-			switch {
-			case called[c.Name] > 1 && c.Manifests:
-				return c.Namespace + "/" + c.Name
-			case called[c.Name] > 1:
-				return c.Environment + "/" + c.Name
-			}
-			return c.Name
-		},
+		name: fleetrepo.Called(all),
 		columns: []column[fleetrepo.Cluster]{
 			{title: "ENVIRONMENT", of: func(c fleetrepo.Cluster) string { return cmp.Or(c.Environment, "-") }},
 			{title: "NAME", of: func(c fleetrepo.Cluster) string { return c.Name }},
