@@ -58,7 +58,7 @@ func (r *Repo) Add(opts AddOptions) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{Summary: fmt.Sprintf("Add cluster %s to %s", opts.Name, opts.Environment)}
-	if err := r.openCloud(e, mgmt, at, opts.Environment); err != nil {
+	if err := r.bringShared(e, mgmt, at, opts.Environment); err != nil {
 		return nil, err
 	}
 	declared, err := r.fluxFor(opts, ch, mgmt, at, e)
@@ -245,8 +245,7 @@ func providerOf(flavour string) string {
 	return ""
 }
 
-// FlavoursToOffer returns the flavours whose provider a management cluster of the fleet has, and the team's own
-// flavours.
+// FlavoursToOffer returns the flavours, of fleetctl and of the team, whose clusters a management cluster of the fleet can make.
 func (r *Repo) FlavoursToOffer() []string {
 	var names []string
 	for i := range r.Fleet.Spec.ManagementClusters {
@@ -255,7 +254,10 @@ func (r *Repo) FlavoursToOffer() []string {
 		}
 	}
 	for _, name := range r.Flavours() {
-		if providerOf(name) == "" {
+		by := r.makerOf(name)
+		if by.provider == "" && slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
+			return by.lacks(&m) == ""
+		}) {
 			names = append(names, name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/yamledit"
 	"github.com/fleetctl/fleetctl/pkg/diag"
+	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
@@ -125,11 +126,14 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 	return e, r.addApps(e, tenant, name, source, chosen)
 }
 
-// addApps adds the files of an application to an edit, and lists them in the tenant's folders.
+// addApps adds the files of an application to an edit, and lists them in the tenant's folders. A cloud without the tenant gets none, because
+// nothing would apply them there.
 func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, environments []string) error {
 	for _, l := range r.layouts() {
 		for _, env := range environments {
-			if !r.uses(l, env) {
+			dir := l.Tenant(env, tenant)
+			coming := slices.ContainsFunc(e.Changes.Files(), func(f manifest.File) bool { return path.Dir(f.Path) == dir })
+			if !r.uses(l, env) || !coming && !r.exists(dir) {
 				continue
 			}
 			file, err := scaffold.App(scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: l, Environment: env})
@@ -146,7 +150,7 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 				return err
 			}
 			r.writeText(&e.Changes, file)
-			if err := r.listed(&e.Changes, l.Tenant(env, tenant), path.Base(file.Path), true); err != nil {
+			if err := r.listed(&e.Changes, dir, path.Base(file.Path), true); err != nil {
 				return err
 			}
 		}

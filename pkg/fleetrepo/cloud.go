@@ -147,10 +147,15 @@ func (r *Repo) closeCloud(e *Edit, gone layout.Layout) error {
 	if err := r.deleteFolder(&e.Changes, gone.Owned()); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool { return l.Cloud == gone.Cloud }) {
+	return r.dropTenants(e, gone.Cloud)
+}
+
+// dropTenants removes the tenants of a cloud in which no management cluster has a folder any more: nothing would apply them.
+func (r *Repo) dropTenants(e *Edit, cloud string) error {
+	if slices.ContainsFunc(r.layouts(), func(l layout.Layout) bool { return l.Cloud == cloud }) {
 		return nil
 	}
-	return r.deleteFolder(&e.Changes, layout.TenantsDir(gone.Cloud))
+	return r.deleteFolder(&e.Changes, layout.TenantsDir(cloud))
 }
 
 // notifyAlso rewrites notifications about an environment that do not yet include its folder in a cloud. It leaves

@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,6 +89,9 @@ func TestProviderOfOwnChart(t *testing.T) {
 			write(t, r.Dir, "charts/ours/Chart.yaml", []byte("apiVersion: v2\nname: ours\nversion: 1.0.0\n"))
 			write(t, r.Dir, "charts/ours/templates/cluster.yaml",
 				[]byte("apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: "+tc.kind+"\n"))
+			if offered := slices.Contains(r.FlavoursToOffer(), "ours"); offered == strings.Contains(tc.failed, "nutanix") {
+				t.Errorf("offered: %v", offered)
+			}
 			_, err := r.Add(AddOptions{Name: "x", Environment: "dev", Flavour: "ours", ManagementCluster: tc.management})
 			if tc.failed == "" && err == nil {
 				return

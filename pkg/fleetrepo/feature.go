@@ -15,8 +15,11 @@ import (
 // Feature is an add-on of the platform, with the environments and clusters that have it.
 type Feature struct {
 	Name string `json:"name"`
-	// Environments whose clusters all have it.
+	// Environments that have it for their clusters.
 	Environments []string `json:"environments"`
+	// Partly names those Environments of which some clusters do not have it: another management cluster makes them, or they are in another
+	// cloud, and the feature's file is not in their folder.
+	Partly []string `json:"partly"`
 	// Clusters that have the feature by themselves.
 	Clusters []string `json:"clusters"`
 	// ManagementClusters that have the feature themselves.
@@ -35,13 +38,19 @@ func (r *Repo) Features() ([]Feature, error) {
 	}
 	all := make([]Feature, 0, len(names))
 	for _, name := range names {
-		f := Feature{Name: name, Environments: []string{}, Clusters: []string{}, ManagementClusters: []string{}}
+		f := Feature{Name: name, Environments: []string{}, Partly: []string{}, Clusters: []string{}, ManagementClusters: []string{}}
 		for _, env := range r.EnvironmentNames() {
-			for _, l := range r.layouts() {
-				if r.exists(scaffold.FeatureTarget{Layout: l, Environment: env}.FeatureFile(name)) {
-					f.Environments = append(f.Environments, env)
-					break
-				}
+			has := func(l layout.Layout) bool {
+				return r.exists(scaffold.FeatureTarget{Layout: l, Environment: env}.FeatureFile(name))
+			}
+			if !slices.ContainsFunc(r.layouts(), has) {
+				continue
+			}
+			f.Environments = append(f.Environments, env)
+			if slices.ContainsFunc(places, func(p place) bool {
+				return p.environment == env && r.runsFlux(p.target()) && !has(p.at) && !r.exists(p.target().FeatureFile(name))
+			}) {
+				f.Partly = append(f.Partly, env)
 			}
 		}
 		for _, p := range places {

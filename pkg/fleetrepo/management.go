@@ -174,9 +174,10 @@ func (r *Repo) otherCloudOf(dir string) string {
 	return ""
 }
 
-// RemoveManagementCluster removes a management cluster without workload clusters from fleet.yaml, with its folder. It
-// does not delete the cluster itself: teardown does. Errors: an unknown management cluster, and one that has workload
-// clusters or other management clusters.
+// RemoveManagementCluster removes a management cluster without workload clusters from fleet.yaml, with its folder and with everything that
+// only this management cluster needed: the tenants of its clouds, and the charts and the entries of fleet.lock of its providers. It does
+// not delete the cluster itself: teardown does. Errors: an unknown management cluster, and one that has workload clusters or other
+// management clusters.
 func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 	all, err := r.ManagementClusters()
 	if err != nil {
@@ -198,10 +199,11 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		}
 	}
 	e := &Edit{Summary: "Remove management cluster " + name}
-	if _, err := r.editFleet(e, func(f *fleetFile) (err error) {
+	after, err := r.editFleet(e, func(f *fleetFile) (err error) {
 		f.src, err = yamledit.RemoveItem(f.src, 0, yamledit.Path{"spec", "managementClusters", i})
 		return diag.Wrap("change "+yamledit.At(v1alpha1.FileName, err), err, "remove it in an editor")
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	m := &r.Fleet.Spec.ManagementClusters[i]
@@ -209,6 +211,12 @@ func (r *Repo) RemoveManagementCluster(name string) (*Edit, error) {
 		if err := r.deleteFolder(&e.Changes, l.Owned()); err != nil {
 			return nil, err
 		}
+		if err := after.dropTenants(e, l.Cloud); err != nil {
+			return nil, err
+		}
+	}
+	if err := after.dropProviders(e, m.Providers...); err != nil {
+		return nil, err
 	}
 	e.Notes = append(e.Notes, "An existing cluster stays: before this change, run `fleetctl teardown --management "+name+"`.")
 	return e, nil

@@ -32,12 +32,8 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	}
 	index := indexOf(m, p)
 	if declared := m.Providers[index].Version; p.Version != "" && p.Version != declared {
-		return nil, diag.Usage("leave out the version: `fleetctl provider remove "+p.Name+"`", "management cluster %s has provider %s in %s, not in %s",
-			m.Name, p.Name, cmp.Or(declared, "no version yet"), p.Version)
-	}
-	flavours := []string{}
-	if TypeOf(p) == v1alpha1.ProviderInfrastructure {
-		flavours = scaffold.FlavoursFor(p.Name)
+		return nil, diag.Usage("leave out the version: `fleetctl provider remove "+p.Name+"`",
+			"management cluster %s has provider %s in %s, not in %s", m.Name, p.Name, cmp.Or(declared, "no version yet"), p.Version)
 	}
 	if err := r.checkProviderUnused(m, p); err != nil {
 		return nil, err
@@ -63,7 +59,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 			return nil, err
 		}
 	}
-	if err := after.dropProvider(e, m.Providers[index], flavours); err != nil {
+	if err := after.dropProviders(e, m.Providers[index]); err != nil {
 		return nil, err
 	}
 	e.Notes = append(e.Notes,
@@ -75,8 +71,8 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 // clusterctlFlag returns the flag of clusterctl that names a provider of a type.
 func clusterctlFlag(t v1alpha1.ProviderType) string { return strings.ToLower(string(t)) }
 
-// checkProviderUnused returns an error if existing clusters need the provider: those of its flavours, of a team's own charts with its kinds,
-// and those in the folder of its cloud.
+// checkProviderUnused returns an error if existing clusters need the provider: those of its flavours, those of a team's own charts with its
+// kinds, and those in the folder of its cloud.
 func (r *Repo) checkProviderUnused(m *v1alpha1.ManagementCluster, p v1alpha1.Provider) error {
 	clusters, _, err := r.Clusters() // validate reports a file that cannot be read
 	if err != nil {
@@ -125,10 +121,15 @@ func (r *Repo) keepHome(f *fleetFile, m *v1alpha1.ManagementCluster, index int) 
 	return f.take(yamledit.Set(f.src, 0, yamledit.Path{"spec", "managementClusters", at, "cloud"}, m.Layout().Cloud))
 }
 
-// dropProvider removes from charts/ and fleet.lock what only the removed provider needed.
-func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) error {
-	var unused []string
-	for _, flavour := range flavours {
+// dropProviders removes from charts/ and fleet.lock what only the removed providers needed.
+func (r *Repo) dropProviders(e *Edit, gone ...v1alpha1.Provider) error {
+	var flavours, unused []string
+	for _, p := range gone {
+		if TypeOf(p) == v1alpha1.ProviderInfrastructure {
+			flavours = append(flavours, scaffold.FlavoursFor(p.Name)...)
+		}
+	}
+	for _, flavour := range sortedSet(flavours) {
 		idle, err := r.idleChart(flavour)
 		if err != nil {
 			return err
@@ -150,7 +151,9 @@ func (r *Repo) dropProvider(e *Edit, p v1alpha1.Provider, flavours []string) err
 	}
 	lock.Charts = slices.DeleteFunc(lock.Charts, func(c v1alpha1.LockedChart) bool { return slices.Contains(unused, c.Name) })
 	lock.Components = slices.DeleteFunc(lock.Components, func(c v1alpha1.LockedComponent) bool {
-		return c.Name == p.Name && string(c.Type) == string(TypeOf(p)) && !r.lists(p)
+		return slices.ContainsFunc(gone, func(p v1alpha1.Provider) bool {
+			return c.Name == p.Name && string(c.Type) == string(TypeOf(p)) && !r.lists(p)
+		})
 	})
 	return r.writeLock(e, lock)
 }
@@ -187,10 +190,17 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 	return i >= 0 && charts[i].State != ChartOwn && !charts[i].Changed, nil
 }
 
-// lists tells whether fleet.yaml has a provider for any management cluster.
+// lists tells whether any management cluster has a provider: fleet.yaml names it, or it is one of Cluster API itself, which a management
+// cluster gets if fleet.yaml names no other provider of that type.
 func (r *Repo) lists(p v1alpha1.Provider) bool {
+	own := map[v1alpha1.ProviderType]string{
+		v1alpha1.ProviderCore: v1alpha1.CoreProviderName, v1alpha1.ProviderBootstrap: v1alpha1.KubeadmProviderName,
+		v1alpha1.ProviderControlPlane: v1alpha1.KubeadmProviderName,
+	}
 	return slices.ContainsFunc(r.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool {
-		return indexOf(&m, p) >= 0
+		return indexOf(&m, p) >= 0 || own[TypeOf(p)] == p.Name && !slices.ContainsFunc(m.Providers, func(o v1alpha1.Provider) bool {
+			return TypeOf(o) == TypeOf(p)
+		})
 	})
 }
 

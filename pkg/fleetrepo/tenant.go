@@ -33,10 +33,17 @@ type TenantEnvironment struct {
 	// Role is the cluster role of Group. Both are empty if the file has another form.
 	Role  string `json:"role,omitempty"`
 	Group string `json:"group,omitempty"`
+	// Partly says that some clusters of the environment in this cloud do not have the tenant: another management cluster makes them, and the
+	// tenant's file is not in their folder.
+	Partly bool `json:"partly,omitempty"`
 }
 
 // Tenants lists all tenants by name, as the folders below tenants/ have them.
 func (r *Repo) Tenants() ([]Tenant, error) {
+	places, err := r.places("")
+	if err != nil {
+		return nil, err
+	}
 	byName := map[string]*Tenant{}
 	for _, l := range r.layouts() {
 		for _, env := range r.EnvironmentNames() {
@@ -53,6 +60,7 @@ func (r *Repo) Tenants() ([]Tenant, error) {
 				e := TenantEnvironment{Name: env, Cloud: l.Cloud}
 				if !slices.ContainsFunc(t.Environments, func(o TenantEnvironment) bool { return o.Name == env && o.Cloud == l.Cloud }) {
 					e.Role, e.Group = r.tenantRole(path.Join(l.Tenant(env, name), "role-binding.yaml"))
+					e.Partly = r.hasPartly(places, l.Cloud, env, name)
 					t.Environments = append(t.Environments, e)
 				}
 			}
@@ -63,6 +71,14 @@ func (r *Repo) Tenants() ([]Tenant, error) {
 		all = append(all, *byName[name])
 	}
 	return all, nil
+}
+
+// hasPartly tells whether only some clusters of an environment in a cloud have a tenant. places are those of all clusters.
+func (r *Repo) hasPartly(places []place, cloud, environment, tenant string) bool {
+	has := func(l layout.Layout) bool { return l.Cloud == cloud && r.exists(l.TenantFile(environment, tenant)) }
+	return slices.ContainsFunc(r.layouts(), has) && slices.ContainsFunc(places, func(p place) bool {
+		return p.environment == environment && p.at.Cloud == cloud && r.runsFlux(p.target()) && !has(p.at)
+	})
 }
 
 // tenantRole reads the role and the group of a role binding. Both are empty for another object.

@@ -14,6 +14,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/manifest"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/within"
 )
 
@@ -182,7 +183,7 @@ func (m *mover) tenants(e *Edit) error {
 			if err != nil {
 				return err
 			}
-			e.Changes.Write(files...)
+			e.Changes.Write(scaffold.Missing(files, m.into.presentWith(&e.Changes))...)
 		}
 	}
 	return nil
@@ -293,13 +294,10 @@ func (r *Repo) onlyFiles(dir string) error {
 // both sides have to be equal, or the cluster would lose objects.
 func (m *mover) common(e *Edit, accept bool) error {
 	at := m.at
-	wanted, err := m.read(m.from.Cluster(m.environment, layout.CommonDir), at.Cluster(m.environment, layout.CommonDir))
+	wanted, err := m.shared()
 	if err != nil {
 		return err
 	}
-	wanted = slices.DeleteFunc(wanted, func(f manifest.File) bool { // each management cluster has its own copies of these
-		return strings.HasPrefix(f.Path, at.WorkloadFlux(m.environment)+"/") || strings.HasPrefix(f.Path, at.Sync(m.environment)+"/")
-	})
 	used, err := m.used()
 	if err != nil {
 		return err
@@ -325,9 +323,18 @@ func (m *mover) common(e *Edit, accept bool) error {
 		return nil
 	}
 	slices.Sort(differ)
-	return diag.Errorf("make them the same (`fleetctl feature enable` and `disable` with --management), or agree with --accept-differences",
+	return diag.Errorf("make them the same: `fleetctl feature enable NAME --environment "+m.environment+"`, `fleetctl feature disable` and "+
+		"`fleetctl tenant add` change an environment at all its management clusters; or agree with --accept-differences",
 		"environment %s differs at management cluster %s: the cluster would get the manifests of the environment there; compare %s in %s and %s",
 		m.environment, m.to.Name, plain.Names(differ, 5), m.from.Environment(m.environment), at.Environment(m.environment))
+}
+
+// shared returns the files that all clusters of the environment share, converted for the target.
+func (m *mover) shared() ([]manifest.File, error) {
+	wanted, err := m.read(m.from.Cluster(m.environment, layout.CommonDir), m.at.Cluster(m.environment, layout.CommonDir))
+	return slices.DeleteFunc(wanted, func(f manifest.File) bool { // each management cluster has its own copies of these
+		return strings.HasPrefix(f.Path, m.at.WorkloadFlux(m.environment)+"/") || strings.HasPrefix(f.Path, m.at.Sync(m.environment)+"/")
+	}), err
 }
 
 // used tells whether the target has a cluster in the environment.

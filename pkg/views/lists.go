@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -199,12 +200,26 @@ var featureTable = table[fleetrepo.Feature]{
 	name: func(o fleetrepo.Feature) string { return o.Name },
 	columns: []column[fleetrepo.Feature]{
 		{title: "FEATURE", of: func(o fleetrepo.Feature) string { return o.Name }},
-		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Environments, ", ") }},
+		{title: "ENVIRONMENTS", of: func(o fleetrepo.Feature) string { return strings.Join(environmentsOf(o), ", ") }},
 		{title: "CLUSTERS", of: func(o fleetrepo.Feature) string { return strings.Join(o.Clusters, ", ") }},
 		{title: "MANAGEMENT", optional: true, of: func(o fleetrepo.Feature) string { return strings.Join(o.ManagementClusters, ", ") }},
 		{title: "FOLDER", wide: true, of: func(o fleetrepo.Feature) string { return path.Join(layout.FeaturesDir, o.Name) }},
 	},
 }
+
+// environmentsOf are the environments of a feature, with a word about those of which only some clusters have it.
+func environmentsOf(o fleetrepo.Feature) []string {
+	names := slices.Clone(o.Environments)
+	for i, name := range names {
+		if slices.Contains(o.Partly, name) {
+			names[i] = name + partly
+		}
+	}
+	return names
+}
+
+// partly is what a list says behind an environment of which only some clusters have something.
+const partly = " (partly)"
 
 var managementTable = table[fleetrepo.ManagementCluster]{
 	none: "There are no management clusters; `fleetctl management add` declares one.",
@@ -243,7 +258,12 @@ var tenantTable = table[tenantPlace]{
 	name: func(t tenantPlace) string { return t.name },
 	columns: []column[tenantPlace]{
 		{title: "TENANT", of: func(t tenantPlace) string { return t.name }},
-		{title: "ENVIRONMENT", of: func(t tenantPlace) string { return t.Name }},
+		{title: "ENVIRONMENT", of: func(t tenantPlace) string {
+			if t.Partly {
+				return t.Name + partly
+			}
+			return t.Name
+		}},
 		{title: "CLOUD", of: func(t tenantPlace) string { return t.Cloud }},
 		{title: "GROUP", of: func(t tenantPlace) string { return t.Group }},
 		{title: "ROLE", of: func(t tenantPlace) string { return t.Role }},
