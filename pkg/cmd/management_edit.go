@@ -108,7 +108,9 @@ func newManagementRemoveCmd(f *factory) *cobra.Command {
 	return newRemoveCmd(f, &cobra.Command{
 		Short: "Remove a management cluster without workload clusters from fleet.yaml",
 		Long: `Remove a management cluster from fleet.yaml, with its folder. First remove its workload clusters, or hand them to
-another management cluster. This does not delete the management cluster: first run ` + "`fleetctl teardown`" + `.` + editing,
+another management cluster. The command also removes the tenants of a cloud in which no other management cluster has a folder,
+and charts that only its providers brought, if nobody has changed them. This does not delete the management cluster: first run
+` + "`fleetctl teardown`" + `.` + editing,
 		Example: "  fleetctl management remove platform --push",
 	}, ofManagement, f.removeManagementCluster)
 }
@@ -120,21 +122,26 @@ func (f *factory) removeManagementCluster(r *fleetrepo.Repo, name string) (*flee
 	if err != nil {
 		return nil, err
 	}
+	return e, f.refuseManifests(r, "management cluster "+name, func(c fleetrepo.Cluster) bool { return c.ManagementCluster == name })
+}
+
+// refuseManifests returns an error if what is to be removed makes clusters of plain manifests: those for which theirs is true.
+func (f *factory) refuseManifests(r *fleetrepo.Repo, what string, theirs func(c fleetrepo.Cluster) bool) error {
 	clusters, _, err := review.Clusters(f.command.Context(), r, "") // the repo may be a copy, for which a cache has no use
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var theirs []string
+	var names []string
 	for _, c := range clusters {
-		if c.Manifests && c.ManagementCluster == name {
-			theirs = append(theirs, fmt.Sprintf("%s/%s (%s:%d)", c.Namespace, c.Name, c.File, c.Line))
+		if c.Manifests && theirs(c) {
+			names = append(names, fmt.Sprintf("%s/%s (%s:%d)", c.Namespace, c.Name, c.File, c.Line))
 		}
 	}
-	if len(theirs) > 0 {
-		return nil, diag.Errorf("delete them first, or move their manifests to another management cluster",
-			"management cluster %s makes %s of plain manifests: %s", name, plain.Count(len(theirs), "cluster"), strings.Join(theirs, ", "))
+	if len(names) == 0 {
+		return nil
 	}
-	return e, nil
+	return diag.Errorf("delete them first, or move their manifests to another management cluster",
+		"%s makes %s of plain manifests: %s", what, plain.Count(len(names), "cluster"), strings.Join(names, ", "))
 }
 
 func newManagementListCmd(f *factory) *cobra.Command {

@@ -109,17 +109,32 @@ management cluster until you remove it there.` + editing,
 }
 
 // providerRemoveOptions are the flags of provider remove.
-type providerRemoveOptions struct{ providerOptions }
+type providerRemoveOptions struct {
+	providerOptions
+	f *factory
+}
 
 // complete also takes NAME:VERSION, as provider add does.
 func (o *providerRemoveOptions) complete(f *factory, args ...string) error {
-	o.management = f.flags.management
+	o.f, o.management = f, f.flags.management
 	o.provider.Name, o.provider.Version, _ = strings.Cut(args[0], ":")
 	return nil
 }
 
+// edit is the edit of fleetrepo, which knows the clusters of charts only. It refuses for clusters of plain manifests too, whose provider is
+// known by the kind of their infrastructure.
 func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	return r.RemoveProvider(o.management, o.provider)
+	e, err := r.RemoveProvider(o.management, o.provider)
+	if err != nil || o.provider.Type != v1alpha1.ProviderInfrastructure {
+		return e, err
+	}
+	m, err := r.Fleet.ManagementCluster(o.management)
+	if err != nil {
+		return nil, err
+	}
+	return e, o.f.refuseManifests(r, "provider "+o.provider.Name, func(c fleetrepo.Cluster) bool {
+		return c.ManagementCluster == m.Name && fleetrepo.ProviderOfKind(c.Flavour) == o.provider.Name
+	})
 }
 
 // providerNames are the providers that fleet.yaml lists for a management cluster, or for all of them if cluster is empty.
