@@ -132,37 +132,34 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 	var targets []scaffold.FeatureTarget
 	for _, l := range r.layouts() {
 		for _, env := range environments {
-			targets = append(targets, scaffold.FeatureTarget{Layout: l, Environment: env})
+			dir := l.Tenant(env, tenant)
+			coming := slices.ContainsFunc(e.Changes.Files(), func(f manifest.File) bool { return path.Dir(f.Path) == dir })
+			if r.uses(l, env) && (coming || r.exists(dir)) {
+				targets = append(targets, scaffold.FeatureTarget{Layout: l, Environment: env})
+			}
 		}
 	}
 	const instead = "leave this environment out with --environment"
 	if err := r.checkFlux(e, "application "+name, instead, targets); err != nil {
 		return err
 	}
-	for _, l := range r.layouts() {
-		for _, env := range environments {
-			dir := l.Tenant(env, tenant)
-			coming := slices.ContainsFunc(e.Changes.Files(), func(f manifest.File) bool { return path.Dir(f.Path) == dir })
-			if !r.uses(l, env) || !coming && !r.exists(dir) {
-				continue
-			}
-			file, err := scaffold.App(scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: l, Environment: env})
-			if err != nil {
-				return err
-			}
-			there, err := r.read(file.Path)
-			switch {
-			case err == nil && !manifest.SameText(there, file.Content):
-				remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", env)
-				return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
-					"%s exists already, and is another application", file.Path)
-			case err != nil && !errors.Is(err, fs.ErrNotExist):
-				return err
-			}
-			r.writeText(&e.Changes, file)
-			if err := r.listed(&e.Changes, dir, path.Base(file.Path), true); err != nil {
-				return err
-			}
+	for _, t := range targets {
+		file, err := scaffold.App(scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: t.Layout, Environment: t.Environment})
+		if err != nil {
+			return err
+		}
+		there, err := r.read(file.Path)
+		switch {
+		case err == nil && !manifest.SameText(there, file.Content):
+			remove := diag.ShellCommand("fleetctl", "app", "remove", name, "--tenant", tenant, "--environment", t.Environment)
+			return diag.Errorf("change it in an editor, or remove it first: `"+remove+"`",
+				"%s exists already, and is another application", file.Path)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		r.writeText(&e.Changes, file)
+		if err := r.listed(&e.Changes, path.Dir(file.Path), path.Base(file.Path), true); err != nil {
+			return err
 		}
 	}
 	if source.Secret != "" {
