@@ -77,7 +77,8 @@ func TestCountsAgree(t *testing.T) {
 // countBeforePlural is what stands behind a %s of the format that prints plain.Count, if it begins with a verb in the plural.
 func countBeforePlural(format string, arguments []ast.Expr) string {
 	for at := range format {
-		if !strings.HasPrefix(format[at:], "%s") || !pluralVerb.MatchString(format[at+2:]) {
+		ofThem := strings.HasSuffix(format[:at], " of ") // the verb is that of what goes before
+		if ofThem || !strings.HasPrefix(format[at:], "%s") || !pluralVerb.MatchString(format[at+2:]) {
 			continue
 		}
 		count, is := argumentOf(arguments, format[:at]).(*ast.CallExpr)

@@ -27,7 +27,7 @@ func Generated(file string, lines int) string {
 func (r *Report) Generated() map[string]string {
 	lines := map[string]int{}
 	for i := range r.Objects {
-		lines[r.Objects[i].File()] += changedLines(r.Objects[i].Diff)
+		lines[r.Objects[i].File] += changedLines(r.Objects[i].Diff)
 	}
 	files := map[string]string{}
 	for file, n := range lines {
@@ -41,15 +41,4 @@ func (r *Report) Generated() map[string]string {
 // changedLines counts the lines that a difference adds and removes, without those of its header.
 func changedLines(diff string) int {
 	return max(strings.Count(diff, "\n+")+strings.Count(diff, "\n-")-1, 0)
-}
-
-// File is the file of the fleet repo that the object comes from, or came from before it was removed; "" if none is known.
-func (c *ObjectChange) File() string {
-	switch {
-	case c.new != nil:
-		return c.new.Source.File
-	case c.old != nil:
-		return c.old.Source.File
-	}
-	return ""
 }

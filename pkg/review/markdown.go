@@ -65,7 +65,7 @@ func (r *Report) folded(b *strings.Builder) {
 	generated := r.Generated()
 	ofPeople, ofPrograms := []string{}, []string{}
 	for i := range r.Objects {
-		if generated[r.Objects[i].File()] == "" {
+		if generated[r.Objects[i].File] == "" {
 			ofPeople = append(ofPeople, r.Objects[i].Diff)
 		} else {
 			ofPrograms = append(ofPrograms, r.Objects[i].Diff)

@@ -49,14 +49,14 @@ func TestMarkdown(t *testing.T) {
 // What people read goes before generated manifests, and is shown although they alone would fill the comment.
 func TestMarkdownShowsGeneratedObjectsLast(t *testing.T) {
 	from := func(file, diff string) ObjectChange {
-		return ObjectChange{Diff: "--- a/x\n+++ b/x\n" + diff, new: &render.Object{Source: render.Source{File: file}}}
+		return ObjectChange{Diff: "--- a/x\n+++ b/x\n" + diff, File: file}
 	}
 	r := &Report{Objects: []ObjectChange{
 		from("providers/aws/v1/mgmt/flux-system/gotk-components.yaml", "+crd: 1\n"),
 		from("addons/cni/cilium/cilium.yaml", strings.Repeat("+long: 1\n", 4000)),
 		from("addons/cni/cilium/cilium.yaml", strings.Repeat("+long: 2\n", 4000)),
 		from("addons/cni/small/small.yaml", "+small: 1\n"),
-		{Diff: "--- a/y\n+++ /dev/null\n-gone: 1\n", old: &render.Object{Source: render.Source{File: "a.yaml"}}},
+		{Diff: "--- a/y\n+++ /dev/null\n-gone: 1\n", File: "a.yaml"},
 	}}
 	got := r.Markdown()
 	last := 0

@@ -127,8 +127,8 @@ func objectsView(p *Page, r *review.Report) error {
 	for i := range r.Objects {
 		o := &r.Objects[i]
 		diff := o.Diff
-		if f := generated[o.File()]; f != nil {
-			diff = f.summary(o.File())
+		if f := generated[o.File]; f != nil {
+			diff = f.summary(o.File)
 		}
 		if err := show(p.Out, p.Streams, diff); err != nil {
 			return err

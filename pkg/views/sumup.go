@@ -192,7 +192,7 @@ func generatedFiles(r *review.Report) map[string]*generatedFile {
 		files[name] = &generatedFile{of: of}
 	}
 	for i := range r.Objects {
-		f := files[r.Objects[i].File()]
+		f := files[r.Objects[i].File]
 		if f == nil {
 			continue
 		}
