@@ -19,6 +19,9 @@ var (
 	bound  = regexp.MustCompile(`(?:than|after|most|least|1 to|up to) $`)
 	beyond = regexp.MustCompile(`^,? (?:(?:and|but) [^,]*(?:takes|at most|%d are)|at most|more than)`)
 	limits = regexp.MustCompile(`^(?i:max|most|longest|least|limit|attempts)`)
+	// pluralVerb begins with a verb in the plural.
+	pluralVerb = regexp.MustCompile(`^ (?:(?:also|now|still) )?(?:answer|are|begin|belong|come|cost|differ|do|end|fail|follow|go|have|keep|lack|` +
+		`live|make|need|remain|run|stand|stay|use|wait|were)\b`)
 	// answers are the codes of HTTP, and times, with their texts behind them.
 	answers = regexp.MustCompile(`(?:answers?|answer is|[@:>]) ?$`)
 )
@@ -31,7 +34,8 @@ var severalAlways = map[string]string{
 	"the pattern has %d wildcards behind": "few wildcards take no time",
 }
 
-// TestCountsAgree finds formats such as "%d clusters", which say "1 clusters" one day. plain.Count and plain.Are agree with the number.
+// TestCountsAgree finds formats such as "%d clusters", which say "1 clusters" one day, and those that print plain.Count before a verb in the
+// plural. plain.Count and plain.Are agree with the number.
 func TestCountsAgree(t *testing.T) {
 	formats, known := 0, map[string]bool{}
 	inSources(t, []string{"cmd", "pkg"}, func(at token.Position, n ast.Node) bool {
@@ -41,6 +45,9 @@ func TestCountsAgree(t *testing.T) {
 		}
 		for i, argument := range call.Args {
 			format := literal(argument)
+			if text := countBeforePlural(format, call.Args[i+1:]); text != "" {
+				t.Errorf("%s: %q: for 1 the verb is another: write it with plain.Are, or put the number behind it", at, text)
+			}
 			if !strings.Contains(format, "%d") {
 				continue
 			}
@@ -65,6 +72,24 @@ func TestCountsAgree(t *testing.T) {
 			t.Errorf("no format has %q any more: remove it from severalAlways", text)
 		}
 	}
+}
+
+// countBeforePlural is what stands behind a %s of the format that prints plain.Count, if it begins with a verb in the plural.
+func countBeforePlural(format string, arguments []ast.Expr) string {
+	for at := range format {
+		ofThem := strings.HasSuffix(format[:at], " of ") // the verb is that of what goes before
+		if ofThem || !strings.HasPrefix(format[at:], "%s") || !pluralVerb.MatchString(format[at+2:]) {
+			continue
+		}
+		count, is := argumentOf(arguments, format[:at]).(*ast.CallExpr)
+		if !is {
+			continue
+		}
+		if called, is := count.Fun.(*ast.SelectorExpr); is && called.Sel.Name == "Count" {
+			return format[at:]
+		}
+	}
+	return ""
 }
 
 // exempt says whether the format has a text of severalAlways, and remembers the text.
@@ -95,15 +120,20 @@ func literal(x ast.Expr) string {
 // numberOf is the name of the argument that a format prints behind its beginning, without the package or the struct that has it. It is ""
 // for an argument without a name, such as a call.
 func numberOf(arguments []ast.Expr, beginning string) string {
-	n := strings.Count(strings.ReplaceAll(beginning, "%%", ""), "%")
-	if n >= len(arguments) {
-		return ""
-	}
-	switch x := arguments[n].(type) {
+	switch x := argumentOf(arguments, beginning).(type) {
 	case *ast.Ident:
 		return x.Name
 	case *ast.SelectorExpr:
 		return x.Sel.Name
 	}
 	return ""
+}
+
+// argumentOf is the argument that a format prints behind its beginning; nil if there is none.
+func argumentOf(arguments []ast.Expr, beginning string) ast.Expr {
+	n := strings.Count(strings.ReplaceAll(beginning, "%%", ""), "%")
+	if n >= len(arguments) {
+		return nil
+	}
+	return arguments[n]
 }

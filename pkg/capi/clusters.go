@@ -249,6 +249,12 @@ func isPaused(c *clusterv1.Cluster) bool {
 	return annotated || (c.Spec.Paused != nil && *c.Spec.Paused)
 }
 
+// ResumeCommand is the command that lets Cluster API act on a paused Cluster again, whichever way it is paused.
+func ResumeCommand(cluster kube.Key) string {
+	return diag.ShellCommand("kubectl", "-n", cluster.Namespace, "patch", "clusters.cluster.x-k8s.io", cluster.Name, "--type", "merge", "-p",
+		`{"spec":{"paused":false},"metadata":{"annotations":{"`+clusterv1.PausedAnnotation+`":null}}}`)
+}
+
 func replicasFrom(desired, current, ready, available, upToDate *int32) Replicas {
 	value := func(n *int32) int32 {
 		if n == nil {

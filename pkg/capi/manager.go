@@ -76,6 +76,8 @@ type InstalledProvider struct {
 	// Ready means that all its Deployments are rolled out and available. Reason says why they are not.
 	Ready  bool
 	Reason string
+	// NotReady is the name of the Deployment that Reason is about; "" if the provider is Ready, or has no Deployment.
+	NotReady string
 }
 
 // Installed returns the providers in the cluster's inventory with their health, in the order of WithDefaults. A cluster without Cluster API
@@ -95,7 +97,7 @@ func (m *Manager) Installed(ctx context.Context) ([]InstalledProvider, error) {
 			Provider:  releases.Provider{Name: entry.ProviderName, Type: releases.TypeOf(entry.GetProviderType()), Version: entry.Version},
 			Namespace: entry.Namespace,
 		}
-		p.Ready, p.Reason = m.health(ctx, deployments, entry)
+		p.Ready, p.NotReady, p.Reason = m.health(ctx, deployments, entry)
 		installed = append(installed, p)
 	}
 	slices.SortFunc(installed, func(a, b InstalledProvider) int {
@@ -104,8 +106,10 @@ func (m *Manager) Installed(ctx context.Context) ([]InstalledProvider, error) {
 	return installed, nil
 }
 
-// health returns the state of the Deployments of one provider.
-func (m *Manager) health(ctx context.Context, deployments kube.Objects, entry clusterctlv1.Provider) (ready bool, reason string) {
+// health returns the state of the Deployments of one provider, and the name of one that is not ready.
+func (m *Manager) health(
+	ctx context.Context, deployments kube.Objects, entry clusterctlv1.Provider,
+) (ready bool, notReady, reason string) {
 	found := false
 	for key, d := range deployments {
 		if key.Namespace != entry.Namespace || d.GetLabels()[clusterv1.ProviderNameLabel] != entry.ManifestLabel() {
@@ -113,13 +117,13 @@ func (m *Manager) health(ctx context.Context, deployments kube.Objects, entry cl
 		}
 		found = true
 		if !kube.DeploymentReady(d) {
-			return false, cmp.Or(m.kube.Explain(ctx, d), "Deployment "+key.Name+" is not available yet")
+			return false, key.Name, cmp.Or(m.kube.Explain(ctx, d), "Deployment "+key.Name+" is not available yet")
 		}
 	}
 	if !found {
-		return false, "it has no Deployment"
+		return false, "", "it has no Deployment"
 	}
-	return true, ""
+	return true, "", ""
 }
 
 // inventory returns clusterctl's Provider objects. There are none if clusterctl was never used.

@@ -59,7 +59,8 @@ func oneManifest(content []byte, err error, name string) ([]manifest.File, error
 		return nil, diag.Wrap("read the manifests", err, tooLargeHint(err))
 	}
 	if len(strings.TrimSpace(string(content))) == 0 {
-		return nil, diag.Usage("", "read the manifests: there are none")
+		return nil, diag.Usage("give --from a file or a folder with the network's manifests, or pipe them in with --from -",
+			"read the manifests: there are none")
 	}
 	return []manifest.File{{Path: name, Content: content}}, nil
 }

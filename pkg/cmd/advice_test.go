@@ -73,6 +73,7 @@ func TestAdvice(t *testing.T) {
 		"it says which":            {severalManagementClusters, "east", nil, "`fleetctl init -m west`", "`fleetctl init -m west`"},
 		"another repo":             {severalManagementClusters, "east", nil, "`fleetctl teardown -C ../x`", "`fleetctl teardown -C ../x`"},
 		"all of them":              {severalManagementClusters, "east", nil, "`fleetctl promote`", "`fleetctl promote`"},
+		"a commit pauses it":       {severalManagementClusters, "east", nil, "`fleetctl cluster resume shop`", "`fleetctl cluster resume shop`"},
 		"it takes no such flag":    {severalManagementClusters, "east", nil, "`fleetctl validate`", "`fleetctl validate`"},
 		"no command":               {severalManagementClusters, "east", nil, "`fleetctl nonsense`", "`fleetctl nonsense`"},
 		"it finds the one":         {severalManagementClusters, "", nil, "`fleetctl why shop`", "`fleetctl why shop`"},

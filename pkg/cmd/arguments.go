@@ -90,6 +90,9 @@ func (a argument) ask(f *factory, c *cobra.Command, args []string) (string, erro
 	if len(q.Choices) > 0 {
 		return q.Ask(f.streams)
 	}
+	if a.open {
+		return ui.Ask(f.streams, q.Text, q.Missing, q.Hint)
+	}
 	if len(args) > 0 { // report an unknown cluster, and not that it has no pools
 		if _, err := repo.Cluster(args[0]); err != nil {
 			return "", err

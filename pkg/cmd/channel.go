@@ -23,7 +23,10 @@ has set. The channel main is the fleet repo's branch, and always exists.`,
 	c.AddCommand(newChannelAddCmd(f), newChannelListCmd(f), newChannelRemoveCmd(f))
 	addPausing(f, c, "Keep a channel's environments at their revision", "Let a paused channel's environments follow it again",
 		func(*cobra.Command) pausing {
-			return pausing{noun: "channel", what: ofChannel, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel}
+			return pausing{
+				noun: "channel", what: ofChannel, byCommit: (*fleetrepo.Repo).PauseChannel, atOnce: (*fleetrepo.Repo).PausedByChannel,
+				onlyAtOnce: v1alpha1.MainChannel,
+			}
 		})
 	return c
 }

@@ -62,12 +62,20 @@ type clusterListOptions struct {
 }
 
 func runClusterList(ctx context.Context, f *factory, o *clusterListOptions) error {
+	return f.showClusters(ctx, o.environment, views.Clusters)
+}
+
+// showClusters shows the clusters of an environment, or of all environments if it is "", and of --management. view gets them, all clusters
+// of the fleet, and the problems in the files of others.
+func (f *factory) showClusters(
+	ctx context.Context, environment string, view func(some, all []fleetrepo.Cluster, problems diag.Findings) views.View,
+) error {
 	repo, err := f.anyRepo()
 	if err != nil {
 		return err
 	}
-	if o.environment != "" {
-		if err := repo.CheckEnvironment(o.environment); err != nil {
+	if environment != "" {
+		if err := repo.CheckEnvironment(environment); err != nil {
 			return err
 		}
 	}
@@ -85,11 +93,11 @@ func runClusterList(ctx context.Context, f *factory, o *clusterListOptions) erro
 	}
 	some := []fleetrepo.Cluster{}
 	for _, c := range ofManagement {
-		if o.environment == "" || c.Environment == o.environment {
+		if environment == "" || c.Environment == environment {
 			some = append(some, c)
 		}
 	}
-	if err := f.show(views.Clusters(some, all, problems)); err != nil {
+	if err := f.show(view(some, all, problems)); err != nil {
 		return err
 	}
 	return problems.Err()

@@ -69,7 +69,7 @@ func runClusterDetach(ctx context.Context, f *factory, o *clusterDetachOptions) 
 	if !o.yes {
 		o.Confirm = func(r *leaving.DetachResult) error {
 			f.closeReporter()
-			question := fmt.Sprintf("Nobody will manage the cluster %s any more. %s stay, and still cost money.\n", r.Cluster,
+			question := fmt.Sprintf("Nobody will manage the cluster %s any more. What stays, and still costs money: %s.\n", r.Cluster,
 				plain.Count(len(r.Left), "machine"))
 			return ui.ConfirmTyped(f.streams, question, r.Cluster, "--yes")
 		}

@@ -6,23 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/management"
-	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
 // clusterKubeconfigOptions are the flags of cluster kubeconfig.
 type clusterKubeconfigOptions struct {
+	kubeconfigFlags
 	named
-	merge  bool
-	output string
 }
 
 func (o *clusterKubeconfigOptions) complete(f *factory, args ...string) error {
-	if o.merge && o.output != "" {
-		return diag.Usage("give one of them", "--merge and --output-file were given")
-	}
-	if err := f.refuseFormat(kubeconfigFormat, ui.YAML); err != nil {
+	if err := o.check(f); err != nil {
 		return err
 	}
 	return o.named.complete(f, args...)
@@ -42,8 +36,7 @@ own kubeconfig.`,
 		RunE: running(f, o, runClusterKubeconfig),
 	}
 	f.addReach(c)
-	c.Flags().BoolVar(&o.merge, "merge", false, "add it to your own kubeconfig instead of printing it")
-	c.Flags().StringVar(&o.output, "output-file", "", "private file to write the kubeconfig to, instead of printing it")
+	o.add(c)
 	takes(f, c, ofAnyCluster)
 	return c
 }
@@ -62,7 +55,7 @@ func runClusterKubeconfig(ctx context.Context, f *factory, o *clusterKubeconfigO
 		return err
 	}
 	options := management.KubeconfigOptions{
-		Target: target, Workload: cmp.Or(cluster.Namespace, cluster.Name) + "/" + cluster.Name, Declared: true, OutputFile: o.output,
+		Target: target, Workload: cmp.Or(cluster.Namespace, cluster.Name) + "/" + cluster.Name, Declared: true,
 	}
-	return printKubeconfig(ctx, f, options, o.merge)
+	return o.print(ctx, f, options)
 }

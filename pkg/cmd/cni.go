@@ -52,14 +52,13 @@ With --flavour, new clusters of these flavours get this network: the annotation 
 		Example: `  fleetctl cni add calico --from calico.yaml --flavour aws-kubeadm --flavour vsphere-kubeadm --pr
   helm template cilium cilium/cilium --namespace kube-system | fleetctl cni add cilium --from - --dry-run
   fleetctl cni add cilium --flavour docker`,
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: f.completeFrom(0, networkNames),
-		RunE:              running(f, o, runEdit),
+		RunE: running(f, o, runEdit),
 	}
 	c.Flags().StringVar(&o.from, "from", "", "file or folder with the network's manifests; - is standard input")
 	c.Flags().StringSliceVar(&o.network.Flavours, "flavour", nil, "flavour whose new clusters get it; repeat for several")
 	completeFlag(c, "flavour", f.completeFrom(-1, func(r *fleetrepo.Repo, _ []string) []string { return r.Flavours() }))
 	o.add(c)
+	takes(f, c, argument{what: "network", command: "cni", choices: networkNames, open: true})
 	return c
 }
 

@@ -47,7 +47,7 @@ machine.
 }
 
 func (o *connectOptions) complete(f *factory, _ ...string) (err error) {
-	if o.forget && (o.Kubeconfig != "" || o.Context != "") {
+	if o.forget && len(f.typedAmong([]string{"kubeconfig", "context"})) > 0 {
 		return diag.Usage("leave one of them out", "--forget takes neither --kubeconfig nor --context")
 	}
 	if o.merge {

@@ -28,6 +28,7 @@ func newDiffCmd(f *factory) *cobra.Command {
 		Short: "Show what a change of the fleet repo does to clusters and machines",
 		Long: `Show what a change of the fleet repo does. The difference compares the objects that Flux would apply before and after the
 change. The impact says it in words: which machines are replaced, which pools are scaled, and which clusters are upgraded, added or deleted.
+Flux's own manifests, and long manifests of a network, are summed up; -v shows them.
 
 Without arguments, diff compares the last commit with the files on disk. With one revision, it compares the last commit that the revision
 and HEAD have in common with the files on disk, as a pull request does: commits that others have pushed meanwhile do not count. With two

@@ -102,16 +102,38 @@ func (f *factory) settle(c *cobra.Command) error {
 		return err
 	}
 	f.settings = settings
-	if f.format, err = ui.ParseFormat(f.flags.output, strings.Fields(c.Annotations[moreFormats])...); err != nil {
+	if err := f.settleFormat(c); err != nil {
 		return err
 	}
 	if f.flags.quiet && f.flags.verbose {
-		return diag.Usage("leave one of them out", "--quiet and --verbose are opposites")
+		f.flags.quiet, f.flags.verbose = settings.Prevails("quiet", "verbose"), settings.Prevails("verbose", "quiet")
+		if f.flags.quiet == f.flags.verbose {
+			return diag.Usage("leave one of them out", "--quiet and --verbose are opposites")
+		}
 	}
 	if f.flags.noColor {
 		f.streams.OutColor, f.streams.ErrColor, f.streams.ErrSmart = false, false, false
 	}
 	return nil
+}
+
+// settleFormat parses --output. A format from the environment or the configuration file is for many commands. So a command that lacks it,
+// because only other commands have it, takes the format for people.
+func (f *factory) settleFormat(c *cobra.Command) (err error) {
+	f.format, err = ui.ParseFormat(f.flags.output, strings.Fields(c.Annotations[moreFormats])...)
+	if err != nil && f.settings.FromOutside("output") && slices.Contains(everyFormat(f.root), f.flags.output) {
+		f.format, err = ui.Human, nil
+	}
+	return err
+}
+
+// everyFormat returns the formats that only some commands below c have.
+func everyFormat(c *cobra.Command) []string {
+	formats := strings.Fields(c.Annotations[moreFormats])
+	for _, sub := range c.Commands() {
+		formats = append(formats, everyFormat(sub)...)
+	}
+	return formats
 }
 
 // show prints the result of a command.

@@ -48,8 +48,6 @@ type featureAddOptions struct {
 	values setFlags
 	bundle string
 	digest fleetrepo.ChartDigest
-	// given tells whether a flag was given.
-	given func(flag string) bool
 }
 
 func (o *featureAddOptions) complete(f *factory, args ...string) (err error) {
@@ -58,10 +56,8 @@ func (o *featureAddOptions) complete(f *factory, args ...string) (err error) {
 		o.chart.Values, err = o.values.values(f)
 		return err
 	}
-	for _, flag := range []string{"version", "values", "set", "bundle"} {
-		if o.given(flag) {
-			return diag.Usage("give --chart as well", "--%s is about a chart", flag)
-		}
+	if about := f.typedAmong([]string{"version", "values", "set", "bundle"}); len(about) > 0 {
+		return diag.Usage("give --chart as well", "--%s is about a chart", about[0])
 	}
 	return nil
 }
@@ -74,6 +70,9 @@ func (o *featureAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 }
 
 func runFeatureAdd(ctx context.Context, f *factory, o *featureAddOptions) error {
+	if o.chart.URL == "" { // there is no chart to look for in a bundle
+		return runEdit(ctx, f, o)
+	}
 	cacheDir, err := f.cacheDir()
 	if err != nil {
 		return err
@@ -105,7 +104,6 @@ network. If it cannot be read within a few seconds, the digest is left to ` + "`
   fleetctl feature add podinfo --chart oci://ghcr.io/stefanprodan/charts/podinfo --version 6.9.2`,
 		RunE: running(f, o, runFeatureAdd),
 	}
-	o.given = c.Flags().Changed
 	c.Flags().StringVar(&o.chart.URL, "chart", "", "Helm chart of the feature: oci://registry/path/chart or https://repository/chart")
 	c.Flags().StringVar(&o.chart.Version, "version", "", "version of the chart")
 	c.Flags().StringVar(&o.bundle, "bundle", "", "offline bundle that has the chart (folder or .tar.zst)")

@@ -156,7 +156,7 @@ func showHost(f *factory, result *management.HostResult, err error, changed, unc
 
 func newHostLogsCmd(f *factory) *cobra.Command {
 	o := &hostLogsOptions{}
-	c := &cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "logs [PROGRAM]",
 		Short: "Print the log of a program of an embedded host, or list its programs",
 		Long: `Print the last lines of a program's log: supervisor, etcd, kube-apiserver, kube-controller-manager, or a Deployment as
@@ -164,7 +164,7 @@ NAMESPACE/NAME. Without an argument it lists them.`,
 		Args:              cobra.MaximumNArgs(1),
 		RunE:              running(f, o, runHostLogs),
 		ValidArgsFunction: f.completeHostLogs,
-	}
+	})
 	f.addManagement(c)
 	o.given = c.Flags().Changed
 	c.Flags().IntVar(&o.lines, "lines", 100, "how many lines")

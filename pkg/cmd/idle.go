@@ -161,6 +161,23 @@ func (f *factory) typedAmong(flags []string) []string {
 	return typed
 }
 
+// typedWords returns those of the flags that are on the command line of this run, as words of another command line.
+func (f *factory) typedWords(flags []string) (words []string) {
+	for _, name := range f.typedAmong(flags) {
+		flag := f.command.Flags().Lookup(name)
+		value := strings.Join(given(flag), ",")
+		switch flag.NoOptDefVal {
+		case "":
+			words = append(words, "--"+name, value)
+		case value:
+			words = append(words, "--"+name)
+		default: // its value cannot be a word of its own
+			words = append(words, "--"+name+"="+value)
+		}
+	}
+	return words
+}
+
 // refuseFormat returns a usage error for an --output on the command line that would have no effect. why says why. taken are the formats
 // that have an effect.
 func (f *factory) refuseFormat(why string, taken ...ui.Format) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -19,6 +20,19 @@ func listFormats(c *cobra.Command) *cobra.Command {
 	}
 	c.Annotations[moreFormats] = strings.TrimSpace(c.Annotations[moreFormats] + " " + string(ui.Wide) + " " + string(ui.Name))
 	return c
+}
+
+// refuseListFormat returns a usage error for a format of lists on the command line of a run that lists nothing. hint says which run lists.
+// Such a format from the environment or the configuration file is for the lists, so the run takes the format for people.
+func (f *factory) refuseListFormat(hint string) error {
+	if f.format != ui.Wide && f.format != ui.Name {
+		return nil
+	}
+	if f.settings.FromOutside("output") {
+		f.format = ui.Human
+		return nil
+	}
+	return diag.Usage(hint+", or choose another format", "--output %s is for lists", string(f.format))
 }
 
 // completeFormats completes the value of --output.

@@ -329,6 +329,7 @@ func TestParseAnswers(t *testing.T) {
 		"a version": {
 			"cluster upgrade shop", "v1.37.0\n", of(func(o *clusterUpgradeOptions) any { return o.upgrade.Version }), "v1.37.0",
 		},
+		"the name of a network": {"cni add", "mesh\n", of(func(o *cniAddOptions) any { return o.name }), "mesh"},
 		"bootstrap asks nothing": {
 			"bootstrap", "yes\n", of(func(*bootstrapOptions) any { return nil }), nil,
 		},
@@ -366,6 +367,11 @@ func TestParseRefuses(t *testing.T) {
 		"cluster transfer shop --abort --dry-run":                "--abort changes something",
 		"cluster transfer shop --push --pr":                      "two ways to the same branch",
 		"cluster upgrade shop":                                   "the version to upgrade to is missing",
+		"cni add":                                                "the name of the network is missing",
+		"kubeconfig --merge --output-file x":                     "--merge and --output-file",
+		"pool list shop --environment prod":                      "not both",
+		"upgrade plan --to latest -o name":                       "--output name is for lists",
+		"validate -o wide":                                       "--output wide is for lists",
 		"connect --forget --context x":                           "--forget takes neither --kubeconfig nor --context",
 		"orphans --gone mgmt":                                    "--delete",
 		"credentials --within -1h":                               "is negative",

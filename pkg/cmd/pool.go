@@ -11,7 +11,6 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
-	"github.com/fleetctl/fleetctl/pkg/review"
 	"github.com/fleetctl/fleetctl/pkg/views"
 )
 
@@ -175,60 +174,60 @@ func newPoolScaleCmd(f *factory) *cobra.Command {
 }
 
 func newPoolListCmd(f *factory) *cobra.Command {
+	o := &poolListOptions{}
 	c := listFormats(&cobra.Command{
 		Use:   "list [CLUSTER]",
 		Short: "List the pools of a cluster, or of all of them",
-		Long: `List the pools of a cluster, or of all clusters that the fleet repo declares, from its files alone.
+		Long: `List the pools of a cluster, or of all clusters that the fleet repo declares, from its files alone. Without a cluster, -o name
+prints CLUSTER POOL, the arguments of the other commands for pools.
 
 Exit codes: 0 all files could be read; 1 some could not: the list has the others.`,
 		Example: `  fleetctl pool list shop
+  fleetctl pool list --environment dev -o name | xargs -L 1 fleetctl pool scale --replicas 2 --dry-run
   fleetctl pool list -o json | jq -r '.pools[] | select(.replicas > 5) | .name'`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: f.completeDeclared,
-		RunE:              running(f, &poolListOptions{}, runPoolList),
+		RunE:              running(f, o, runPoolList),
 	})
 	f.addManagementFilter(c)
+	c.Flags().StringVar(&o.environment, "environment", "", "only the pools of clusters of this environment")
+	completeFlag(c, "environment", f.completeFrom(-1, environmentNames))
 	return c
 }
 
-// poolListOptions are the arguments of pool list.
+// poolListOptions are the arguments and the flags of pool list.
 type poolListOptions struct {
 	// clusters has at most one cluster. Without one, the pools of all clusters are listed.
-	clusters []string
+	clusters    []string
+	environment string
 }
 
 func (o *poolListOptions) complete(_ *factory, args ...string) error {
-	o.clusters = args
+	if o.clusters = args; len(args) > 0 && o.environment != "" {
+		return diag.Usage("name the cluster as environment/name", "give a cluster or --environment, not both")
+	}
 	return nil
 }
 
 func runPoolList(ctx context.Context, f *factory, o *poolListOptions) error {
+	if len(o.clusters) == 0 {
+		return f.showClusters(ctx, o.environment, func(some, all []fleetrepo.Cluster, problems diag.Findings) views.View {
+			return views.Pools(some, all, problems, false)
+		})
+	}
 	repo, err := f.anyRepo()
 	if err != nil {
 		return err
 	}
-	cacheDir, err := f.cacheDir()
+	cluster, err := f.anyCluster(ctx, o.clusters[0])
 	if err != nil {
 		return err
 	}
-	problems := diag.Findings{}
-	var clusters []fleetrepo.Cluster
-	if len(o.clusters) > 0 {
-		cluster, err := f.anyCluster(ctx, o.clusters[0])
-		if err != nil {
-			return err
-		}
-		clusters = []fleetrepo.Cluster{*cluster}
-	} else if clusters, problems, err = review.Clusters(ctx, repo, cacheDir); err != nil {
+	one, err := only(f, repo, []fleetrepo.Cluster{*cluster}, func(c fleetrepo.Cluster) string { return c.ManagementCluster })
+	if err != nil {
 		return err
 	}
-	if clusters, err = only(f, repo, clusters, func(c fleetrepo.Cluster) string { return c.ManagementCluster }); err != nil {
-		return err
-	}
-	if err := f.show(views.Pools(clusters, problems)); err != nil {
-		return err
-	}
-	return problems.Err()
+	return f.show(views.Pools(one, one, diag.Findings{}, true))
 }
 
 // poolRemoveOptions are the arguments of pool remove.

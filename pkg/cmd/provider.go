@@ -8,6 +8,7 @@ import (
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/components"
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 	"github.com/fleetctl/fleetctl/pkg/views"
@@ -29,6 +30,15 @@ type providerOptions struct {
 func (o *providerOptions) complete(f *factory, args ...string) error {
 	o.management, o.provider.Name = f.flags.management, args[0]
 	return nil
+}
+
+// providerTypes are all types of providers.
+func providerTypes() []string {
+	var types []string
+	for _, t := range v1alpha1.ProviderTypes() {
+		types = append(types, string(t))
+	}
+	return types
 }
 
 // providerAddOptions are the flags of provider add.
@@ -59,7 +69,7 @@ clusters. Without a version, fleetctl init chooses one when it installs the prov
 		RunE: running(f, o, runEdit),
 	}
 	f.addManagement(c)
-	addProviderType(c, &o.provider.Type)
+	addProviderType(c, &o.provider.Type, v1alpha1.ProviderInfrastructure, "type of the provider")
 	o.add(c)
 	takes(f, c, argument{what: "provider", choices: func(*fleetrepo.Repo, []string) []string { return scaffold.Providers() }, open: true})
 	c.ValidArgsFunction = o.completeKnown(f)
@@ -76,14 +86,10 @@ func (o *providerOptions) completeKnown(f *factory) cobra.CompletionFunc {
 	}
 }
 
-// addProviderType adds the flag for the type of a provider.
-func addProviderType(c *cobra.Command, into *v1alpha1.ProviderType) {
-	var types []string
-	for _, t := range v1alpha1.ProviderTypes() {
-		types = append(types, string(t))
-	}
-	c.Flags().StringVar((*string)(into), "type", string(v1alpha1.ProviderInfrastructure), "type of the provider")
-	completeFlag(c, "type", cobra.FixedCompletions(types, cobra.ShellCompDirectiveNoFileComp))
+// addProviderType adds the flag for the type of a provider. otherwise is its default.
+func addProviderType(c *cobra.Command, into *v1alpha1.ProviderType, otherwise v1alpha1.ProviderType, usage string) {
+	c.Flags().StringVar((*string)(into), "type", string(otherwise), usage)
+	completeFlag(c, "type", cobra.FixedCompletions(providerTypes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func newProviderRemoveCmd(f *factory) *cobra.Command {
@@ -95,15 +101,17 @@ func newProviderRemoveCmd(f *factory) *cobra.Command {
 has changed them. The command refuses while clusters of that management cluster need the provider. The installed provider stays on the
 management cluster until you remove it there.` + editing,
 		Example: `  fleetctl provider remove aws --commit
-  fleetctl provider remove in-cluster --type ipam --management platform`,
+  fleetctl provider remove in-cluster --management platform`,
 		RunE: running(f, o, runEdit),
 	}
 	o.add(c)
 	f.addManagement(c)
-	addProviderType(c, &o.provider.Type)
+	addProviderType(c, &o.provider.Type, "", "type of the provider, if several have the name (default: infrastructure, or the only one)")
 	takes(f, c, argument{
-		what:    "provider",
-		choices: func(r *fleetrepo.Repo, _ []string) []string { return providerNames(r, f.flags.management) },
+		what: "provider",
+		choices: func(r *fleetrepo.Repo, _ []string) []string {
+			return providerNames(r, f.flags.management, o.provider.Type)
+		},
 	})
 	return c
 }
@@ -116,6 +124,9 @@ type providerRemoveOptions struct {
 
 // complete also takes NAME:VERSION, as provider add does.
 func (o *providerRemoveOptions) complete(f *factory, args ...string) error {
+	if t := string(o.provider.Type); t != "" && !slices.Contains(providerTypes(), t) {
+		return diag.Usage(diag.Among(t, providerTypes()), "--type: unknown provider type %q", t)
+	}
 	o.f, o.management = f, f.flags.management
 	o.provider.Name, o.provider.Version, _ = strings.Cut(args[0], ":")
 	return nil
@@ -125,7 +136,7 @@ func (o *providerRemoveOptions) complete(f *factory, args ...string) error {
 // known by the kind of their infrastructure.
 func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
 	e, err := r.RemoveProvider(o.management, o.provider)
-	if err != nil || o.provider.Type != v1alpha1.ProviderInfrastructure {
+	if err != nil || o.provider.Type != "" && o.provider.Type != v1alpha1.ProviderInfrastructure {
 		return e, err
 	}
 	m, err := r.Fleet.ManagementCluster(o.management)
@@ -137,11 +148,13 @@ func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	})
 }
 
-// providerNames are the providers that fleet.yaml lists for a management cluster, or for all of them if cluster is empty.
-func providerNames(r *fleetrepo.Repo, cluster string) []string {
+// providerNames are the providers of a type that fleet.yaml lists for a management cluster, or for all of them if cluster is empty. An empty
+// type stands for all types.
+func providerNames(r *fleetrepo.Repo, cluster string, of v1alpha1.ProviderType) []string {
 	var names []string
 	for _, p := range r.Providers() {
-		if (cluster == "" || p.ManagementCluster == cluster) && !slices.Contains(names, p.Name) {
+		wanted := (cluster == "" || p.ManagementCluster == cluster) && (of == "" || p.Type == of)
+		if wanted && !slices.Contains(names, p.Name) {
 			names = append(names, p.Name)
 		}
 	}

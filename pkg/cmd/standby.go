@@ -25,7 +25,7 @@ snapshot.
 fleetctl init --management NAME makes a standby, and a later run upgrades it. fleetctl status --management NAME shows it,
 and fleetctl teardown --management NAME removes it.`,
 	}
-	c.AddCommand(newStandbyAddCmd(f), newStandbyRemoveCmd(f), newStandbyRefreshCmd(f), newStandbyActivateCmd(f))
+	c.AddCommand(newStandbyAddCmd(f), newStandbyListCmd(f), newStandbyRemoveCmd(f), newStandbyRefreshCmd(f), newStandbyActivateCmd(f))
 	return c
 }
 
@@ -45,7 +45,7 @@ func (o *standbyAddOptions) complete(_ *factory, args ...string) error {
 }
 
 func (o *standbyAddOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error) {
-	if o.wanted.Of == "" {
+	if o.wanted.Of == "" && r.Fleet.Standby(o.wanted.Name) == nil {
 		m, err := r.Fleet.ManagementCluster("")
 		if err != nil {
 			return nil, diag.Usage("name it with --of", "the fleet has several management clusters, and nothing says which one the standby is of")
@@ -76,6 +76,10 @@ management cluster.
 	o.add(c)
 	takes(f, c, argument{what: "standby"})
 	return c
+}
+
+func newStandbyListCmd(f *factory) *cobra.Command {
+	return newListCmd(f, "standby", "List the standbys that fleet.yaml declares", (*fleetrepo.Repo).Standbys, views.Standbys)
 }
 
 func newStandbyRemoveCmd(f *factory) *cobra.Command {

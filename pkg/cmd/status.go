@@ -26,8 +26,11 @@ type statusOptions struct {
 }
 
 func (o *statusOptions) complete(f *factory, args ...string) error {
-	if o.all && (len(args) > 0 || o.watch || f.flags.management != "" || f.flags.kubeconfig != "" || f.flags.context != "") {
-		return diag.Usage("leave the rest out", "--all shows every management cluster of the fleet, and nothing else")
+	if o.all {
+		if len(args)+len(f.typedAmong([]string{"watch", "management", "kubeconfig", "context"})) > 0 {
+			return diag.Usage("leave the rest out", "--all shows every management cluster of the fleet, and nothing else")
+		}
+		o.watch, f.flags.management, f.flags.kubeconfig, f.flags.context = false, "", "", "" // values from outside are for other commands
 	}
 	if o.clusters = args; len(args) > 0 && o.watch {
 		return diag.Usage("leave one of them out", "--watch shows all clusters, and %s was named", args[0])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/management"
@@ -19,6 +20,8 @@ type pausing struct {
 	what     argument
 	byCommit func(r *fleetrepo.Repo, name string, paused bool) (*fleetrepo.Edit, error)
 	atOnce   func(r *fleetrepo.Repo, name string) ([]fleetrepo.FluxObject, error)
+	// onlyAtOnce is the name of the object that no commit can pause; "" if there is none.
+	onlyAtOnce string
 }
 
 // now is a part of the help of such a command.
@@ -50,6 +53,7 @@ func (f *factory) pauses(c *cobra.Command, p pausing, paused bool) {
 	c.RunE = running(f, o, runPause)
 	c.Flags().BoolVar(&o.now, "now", false, "change the cluster at once, without a commit")
 	f.managementFlag(c, "with --now: change only this management cluster")
+	doesWithout(c, worksOnAll)
 	f.addReach(c)
 	o.add(c)
 	takes(f, c, p.what)
@@ -97,6 +101,27 @@ func (f *factory) managementToPause(repo *fleetrepo.Repo) ([]string, error) {
 	return []string{m.Name}, nil
 }
 
+// targetFlags are the flags that say which of a feature's targets are paused.
+var targetFlags = []string{"environment", "cluster", "on-management"}
+
+// inGit returns the command that makes the same change in Git; "" if no commit can make it.
+func (o *pauseOptions) inGit(f *factory, repo *fleetrepo.Repo) string {
+	if o.name == o.onlyAtOnce {
+		return ""
+	}
+	publish := "--push"
+	if repo.Fleet.Spec.Git.Scheme() == v1alpha1.GitLocal { // Flux follows the commits in this folder
+		publish = "--commit"
+	}
+	return diag.ShellCommand(slices.Concat([]string{"fleetctl", o.noun, o.verb, o.name}, f.typedWords(targetFlags), []string{publish})...)
+}
+
+// ending returns the command that ends the pause at once.
+func (o *pauseOptions) ending(f *factory) string {
+	reach := f.typedWords(append([]string{"management", "kubeconfig", "context"}, targetFlags...))
+	return diag.ShellCommand(slices.Concat([]string{"fleetctl", o.noun, "resume", o.name, "--now"}, reach)...)
+}
+
 func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 	repo, err := f.fleetRepo()
 	if err != nil {
@@ -132,7 +157,7 @@ func pauseNow(ctx context.Context, f *factory, p *pauseOptions) error {
 		}
 		failed = append(failed, err)
 	}
-	show := f.show(views.Paused(p.paused, done, "fleetctl "+p.noun+" "+p.verb+" "+p.name+" --push"))
+	show := f.show(views.Paused(p.paused, done, p.inGit(f, repo), p.ending(f)))
 	if errors.Join(failed...) == nil && !slices.ContainsFunc(done, func(o management.Switched) bool { return !o.Absent }) {
 		failed = append(failed, diag.NotReady("`fleetctl status` shows Flux's objects there",
 			"no object of %s %s is on a cluster yet", p.noun, p.name))

@@ -16,10 +16,29 @@ func anyCommand(c *cobra.Command, given []string) error {
 		return nil
 	}
 	hint := "see `" + c.CommandPath() + " --help`"
-	if meant := meantBy(c, given); len(meant) > 0 {
+	switch meant := meantBy(c, given); {
+	case isNoun(c) && len(meant) > 1:
+		hint = "`" + c.CommandPath() + "` has: " + strings.Join(namesOf(c), ", ")
+	case len(meant) > 0:
 		hint = didYouMean(meant)
 	}
 	return diag.Usage(hint, "unknown command %q for %q", given[0], c.CommandPath())
+}
+
+// isNoun tells whether c names a kind of object, and its subcommands say what to do with one. So whoever names a verb that c lacks has
+// chosen the noun, and the same verb of other nouns is no help.
+func isNoun(c *cobra.Command) bool {
+	return c.HasParent() && !c.Parent().HasParent() && c.HasSubCommands()
+}
+
+// namesOf are the names of the subcommands of c.
+func namesOf(c *cobra.Command) (names []string) {
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return names
 }
 
 // otherWords are common words of other programs for commands. They are no aliases, because several commands of fleetctl could be meant.

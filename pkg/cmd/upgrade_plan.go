@@ -22,7 +22,7 @@ type upgradePlanOptions struct {
 
 func newUpgradePlanCmd(f *factory) *cobra.Command {
 	o := &upgradePlanOptions{}
-	c := &cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "plan",
 		Short: "Show the installed versions, the versions in fleet.yaml, and newer versions that fit",
 		Long: `Show three versions of Cluster API, its providers, cert-manager, Flux, the Kubernetes below them, and the charts of features:
@@ -46,7 +46,7 @@ Exit codes: 0 there is nothing to do; 1 something could not be found out; 3 ther
   fleetctl upgrade plan --to latest --pr`,
 		Args: cobra.NoArgs,
 		RunE: running(f, o, runUpgradePlan),
-	}
+	})
 	f.addManagement(c)
 	f.addReach(c)
 	o.add(c)
@@ -68,6 +68,11 @@ func (o *upgradePlanOptions) complete(f *factory, _ ...string) (err error) {
 	}
 	if o.to != "" && o.plan.Offline && o.plan.Bundle == "" {
 		return diag.Usage("leave out --offline, or give --bundle", "--to latest has to look for the newest versions, and --offline forbids it")
+	}
+	if o.to != "" {
+		if err := f.refuseListFormat("leave out --to, which shows a change"); err != nil {
+			return err
+		}
 	}
 	o.plan.ManagementCluster = f.flags.management
 	o.plan.CacheDir, err = f.cacheDir()

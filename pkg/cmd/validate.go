@@ -19,7 +19,7 @@ type validateOptions struct {
 
 func newValidateCmd(f *factory) *cobra.Command {
 	o := &validateOptions{}
-	c := &cobra.Command{
+	c := listFormats(&cobra.Command{
 		Use:   "validate [PATH...]",
 		Short: "Find all mistakes in the fleet repo",
 		Long: `Find the mistakes in a fleet repo that a reviewer cannot see, all at once. validate reads every file, builds the Flux
@@ -41,7 +41,7 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
   fleetctl validate --rules`,
 		Annotations: map[string]string{moreFormats: string(ui.SARIF) + " " + string(ui.GitHub)},
 		RunE:        running(f, o, runValidate),
-	}
+	})
 	fs := c.Flags()
 	fs.BoolVar(&o.Strict, "strict", false, "treat warnings as errors")
 	fs.StringSliceVar(&o.CRDs, "crds", nil, "folder or file with CRDs, which win over all others (repeatable)")
@@ -60,6 +60,11 @@ validate exits with 3 if there is an error. -o sarif is for code scanning, -o gi
 func (o *validateOptions) complete(f *factory, args ...string) (err error) {
 	if o.Paths = args; o.listRules && len(args) > 0 {
 		return diag.Usage("leave one of them out", "--rules lists all rules and checks nothing, and %s was named", args[0])
+	}
+	if !o.listRules {
+		if err := f.refuseListFormat("add --rules, which lists the rules"); err != nil {
+			return err
+		}
 	}
 	if o.FetchCharts && o.Offline {
 		return diag.Usage("leave one of them out", "--fetch-charts needs the network, and --offline forbids it")

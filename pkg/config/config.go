@@ -37,11 +37,24 @@ type Settings struct {
 	byKey map[string]resolved
 }
 
-// resolved is a Setting with further fields for Apply.
+// resolved is a Setting with the source of its value.
 type resolved struct {
 	Setting
-	fromOutside bool // from the environment or the file
+	source source
 }
+
+// source is where a value comes from. A greater source wins over a smaller one.
+type source int
+
+const (
+	fromDefault source = iota
+	fromFile
+	fromEnvironment
+	fromCommandLine
+)
+
+// outside tells whether the value comes from the environment or the file.
+func (r *resolved) outside() bool { return r.source == fromEnvironment || r.source == fromFile }
 
 // EnvName is the environment variable of a flag: FLEETCTL_STATE_DIR for state-dir.
 func EnvName(flag string) string {
@@ -118,15 +131,16 @@ func resolve(v *viper.Viper, name string, flag *pflag.Flag, file *configFile) (r
 	line, inFile := file.lines[name]
 	switch {
 	case flag != nil && flag.Changed:
-		r.Origin = "flag --" + name
+		r.Origin, r.source = "flag --"+name, fromCommandLine
 	case os.Getenv(EnvName(name)) != "": // an empty variable counts as unset
-		r.Origin, r.fromOutside = "environment "+EnvName(name), true
+		r.Origin, r.source = "environment "+EnvName(name), fromEnvironment
 	case inFile:
-		r.Origin, r.fromOutside = fmt.Sprintf("file %s:%d", file.path, line), true
+		r.Origin, r.source = fmt.Sprintf("file %s:%d", file.path, line), fromFile
 	}
-	value, err := convert(v.Get(name), kindOf(name, flag))
+	k := kindOf(name, flag)
+	value, err := convert(v.Get(name), k)
 	if err != nil {
-		return r, diag.Usage("", "%s: %w", r.Origin, err)
+		return r, diag.Usage("give it "+string(k)+", or remove it", "%s: %w", r.Origin, err)
 	}
 	r.Value = value
 	return r, nil
@@ -204,7 +218,15 @@ func toList(value any) []string {
 }
 
 // FromOutside tells whether the value of a flag comes from the environment or from the configuration file.
-func (s *Settings) FromOutside(flag string) bool { return s.byKey[flag].fromOutside }
+func (s *Settings) FromOutside(flag string) bool {
+	r := s.byKey[flag]
+	return r.outside()
+}
+
+// Prevails tells whether the value of a flag comes from a source that wins over the source of another flag's value.
+func (s *Settings) Prevails(flag, over string) bool {
+	return s.byKey[flag].source > s.byKey[over].source
+}
 
 // Apply sets each flag that is not on the command line to its value from the environment or the file, so that commands only read their
 // options. These flags then count as given. If a flag refuses a value, the error names the value's origin.
@@ -212,7 +234,7 @@ func (s *Settings) Apply(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
 		r, known := s.byKey[f.Name]
-		if failed != nil || !known || !r.fromOutside || f.Changed {
+		if failed != nil || !known || !r.outside() || f.Changed {
 			return
 		}
 		if err := set(flags, f, r.Value); err != nil {
@@ -236,7 +258,7 @@ func set(flags *pflag.FlagSet, f *pflag.Flag, value any) error {
 func (s *Settings) All() []Setting {
 	all := []Setting{}
 	for key, r := range s.byKey {
-		if _, inFile := fileKeys[key]; inFile || r.fromOutside {
+		if _, inFile := fileKeys[key]; inFile || r.outside() {
 			all = append(all, r.Setting)
 		}
 	}

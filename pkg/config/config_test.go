@@ -109,6 +109,14 @@ func TestPrecedence(t *testing.T) {
 			t.Errorf("the origin of %q is %q, want %q", key, got, origin)
 		}
 	}
+	strongest := []string{"output", "management", "timeout", "state-dir"} // of the command line, the environment, the file, and a default
+	for i, strong := range strongest {
+		for j, weak := range strongest {
+			if got := s.Prevails(strong, weak); got != (i < j) {
+				t.Errorf("%s prevails over %s: %t", strong, weak, got)
+			}
+		}
+	}
 	all := map[string]any{}
 	for _, setting := range s.All() {
 		all[setting.Key] = setting.Value
@@ -244,8 +252,8 @@ func TestBadValues(t *testing.T) {
 			if err == nil {
 				err = s.Apply(flags)
 			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) || diag.Code(err) != diag.ExitUsage {
-				t.Errorf("%v (exit %d), want %q (exit %d)", err, diag.Code(err), tc.want, diag.ExitUsage)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || diag.Code(err) != diag.ExitUsage || diag.Hint(err) == "" {
+				t.Errorf("%v (exit %d, hint %q), want %q (exit %d)", err, diag.Code(err), diag.Hint(err), tc.want, diag.ExitUsage)
 			}
 		})
 	}

@@ -145,7 +145,8 @@ func (r *Repo) RemoveChannel(name string) (*Edit, error) {
 	index := slices.Index(names, name)
 	switch {
 	case name == v1alpha1.MainChannel:
-		return nil, diag.Usage("", "the channel %s is the fleet repo's branch: it stays", name)
+		return nil, diag.Usage("let environments follow another channel: `fleetctl environment set NAME --channel CHANNEL`",
+			"the channel %s is the fleet repo's branch: it stays", name)
 	case index < 0:
 		return nil, diag.Unknown("channel", name, names, madeChannel(name))
 	}

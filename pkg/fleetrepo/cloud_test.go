@@ -275,3 +275,45 @@ func TestNotificationOfFormerCloud(t *testing.T) {
 		t.Errorf("it leaves alone %q, and changes\n%s", e.LeftAlone, diff)
 	}
 }
+
+// A provider to remove needs a type only if several types have its name, and none of them is infrastructure.
+func TestTypeOfTheProviderToRemove(t *testing.T) {
+	named := func(name string, of v1alpha1.ProviderType) v1alpha1.Provider {
+		return v1alpha1.Provider{Name: name, Type: of}
+	}
+	m := v1alpha1.ManagementCluster{Name: "mgmt", Providers: []v1alpha1.Provider{
+		{Name: "aws"}, named("in-cluster", v1alpha1.ProviderIPAM), named("kubeadm", v1alpha1.ProviderBootstrap),
+		named("kubeadm", v1alpha1.ProviderControlPlane), named("both", v1alpha1.ProviderAddon), named("both", v1alpha1.ProviderInfrastructure),
+	}}
+	for _, tc := range []struct {
+		p          v1alpha1.Provider
+		want       v1alpha1.ProviderType
+		said, hint string
+	}{
+		{named("aws", ""), v1alpha1.ProviderInfrastructure, "", ""},
+		{named("in-cluster", ""), v1alpha1.ProviderIPAM, "", ""},
+		{named("both", ""), v1alpha1.ProviderInfrastructure, "", ""},
+		{named("both", v1alpha1.ProviderAddon), v1alpha1.ProviderAddon, "", ""},
+		{
+			named("kubeadm", ""), v1alpha1.ProviderInfrastructure, `there is no infrastructure provider "kubeadm"`,
+			"give its type: --type bootstrap or --type control-plane",
+		},
+		{
+			named("in-cluster", v1alpha1.ProviderCore), v1alpha1.ProviderCore, `there is no core provider "in-cluster"`,
+			"give its type: --type ipam",
+		},
+		{
+			named("in-clustr", ""), v1alpha1.ProviderInfrastructure, `there is no provider "in-clustr"`,
+			"did you mean in-cluster? There are: aws, both, in-cluster, kubeadm",
+		},
+		{named("x", v1alpha1.ProviderCore), v1alpha1.ProviderCore, `there is no core provider "x"`, "management cluster mgmt has none"},
+	} {
+		said, err := "", unknownProvider(tc.p, m)
+		if err != nil {
+			said = err.Error()
+		}
+		if got := typeAmong(tc.p, m); got != tc.want || said != tc.said || diag.Hint(err) != tc.hint {
+			t.Errorf("%+v: type %s, error %q (%s)", tc.p, got, said, diag.Hint(err))
+		}
+	}
+}

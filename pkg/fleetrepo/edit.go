@@ -56,7 +56,7 @@ func (r *Repo) apply(c *declared, summary string, changes ...change) (*Edit, err
 	}
 	e.Checks = append(e.Checks, RendersCluster{c.File})
 	if c.Paused {
-		e.Notes = append(e.Notes, fmt.Sprintf("Cluster %s is paused: the change reaches it when `fleetctl cluster resume` lets it.", c.Name))
+		e.Notes = append(e.Notes, fmt.Sprintf("Cluster %s is paused: the change reaches it after `fleetctl cluster resume %s`.", c.Name, c.Name))
 	}
 	return e, nil
 }

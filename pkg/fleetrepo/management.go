@@ -130,13 +130,12 @@ func declaresAs(there, m v1alpha1.ManagementCluster) bool {
 		{m.Generation, at.Generation},
 		{m.Parent, there.Parent},
 		{m.KubernetesVersion, there.KubernetesVersion},
-		{string(m.Host.Type), string(there.Host.Type)},
 	} {
 		if asked.want != "" && asked.want != asked.have {
 			return false
 		}
 	}
-	if m.Host.Existing != nil && (there.Host.Existing == nil || m.Host.Existing.Context != there.Host.Existing.Context) {
+	if !hasHost(there.Host, m.Host) {
 		return false
 	}
 	return !slices.ContainsFunc(m.Providers, func(p v1alpha1.Provider) bool {
@@ -144,6 +143,14 @@ func declaresAs(there, m v1alpha1.ManagementCluster) bool {
 			return have.Name == p.Name && TypeOf(have) == TypeOf(p) && (p.Version == "" || p.Version == have.Version)
 		})
 	})
+}
+
+// hasHost tells whether an existing host is what wanted asks for. Fields that wanted leaves empty do not matter.
+func hasHost(there, wanted v1alpha1.Host) bool {
+	if wanted.Type != "" && wanted.Type != there.Type {
+		return false
+	}
+	return wanted.Existing == nil || there.Existing != nil && wanted.Existing.Context == there.Existing.Context
 }
 
 // freeGeneration returns the first of v1, v2 and so on whose folder below the cloud of m belongs to no other management

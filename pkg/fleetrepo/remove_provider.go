@@ -15,8 +15,9 @@ import (
 )
 
 // RemoveProvider removes a provider of a management cluster ("" stands for the only one) from fleet.yaml and fleet.lock. It also removes
-// the charts that only this provider brought, if no cluster uses them and nobody has changed them. Errors: an unknown provider, one in
-// another version than p names, and one that clusters of that management cluster need.
+// the charts that only this provider brought, if no cluster uses them and nobody has changed them. A p without a type is the infrastructure
+// provider of its name or, if there is none, the only provider of its name. Errors: an unknown provider, one in another version than p names,
+// and one that clusters of that management cluster need.
 func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
@@ -30,6 +31,7 @@ func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error
 	if err := unknownProvider(p, *m); err != nil {
 		return nil, err
 	}
+	p.Type = typeAmong(p, *m)
 	index := indexOf(m, p)
 	if declared := m.Providers[index].Version; p.Version != "" && p.Version != declared {
 		return nil, diag.Usage("leave out the version: `fleetctl provider remove "+p.Name+"`",
@@ -194,22 +196,57 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 	return i >= 0 && charts[i].State != ChartOwn && !charts[i].Changed, nil
 }
 
+// typeAmong returns the type of a provider. If p has none, it is infrastructure or, if no infrastructure provider has the name, the only type
+// of which these management clusters have a provider of the name.
+func typeAmong(p v1alpha1.Provider, among ...v1alpha1.ManagementCluster) v1alpha1.ProviderType {
+	if types := typesNamed(p.Name, among...); p.Type == "" && len(types) == 1 {
+		return types[0]
+	}
+	return TypeOf(p)
+}
+
+// typesNamed are the types of which these management clusters have a provider of this name.
+func typesNamed(name string, among ...v1alpha1.ManagementCluster) []v1alpha1.ProviderType {
+	var types []v1alpha1.ProviderType
+	for _, m := range among {
+		for _, o := range m.Providers {
+			if o.Name == name && !slices.Contains(types, TypeOf(o)) {
+				types = append(types, TypeOf(o))
+			}
+		}
+	}
+	return types
+}
+
 // unknownProvider returns the error for a provider that fleet.yaml has for none of these management clusters; nil if one has it.
 func unknownProvider(p v1alpha1.Provider, among ...v1alpha1.ManagementCluster) error {
+	anyType := p.Type == ""
+	p.Type = typeAmong(p, among...)
 	var names []string
 	for i := range among {
 		if indexOf(&among[i], p) >= 0 {
 			return nil
 		}
 		for _, o := range among[i].Providers {
-			if TypeOf(o) == TypeOf(p) {
+			if anyType || TypeOf(o) == p.Type {
 				names = append(names, o.Name)
 			}
 		}
+	}
+	if types := typesNamed(p.Name, among...); len(types) > 0 {
+		flags := make([]string, 0, len(types))
+		for _, t := range types {
+			flags = append(flags, "--type "+string(t))
+		}
+		return diag.Usage("give its type: "+strings.Join(flags, " or "), "there is no %s provider %q", p.Type, p.Name)
 	}
 	orElse := "no management cluster of the fleet has one"
 	if len(among) == 1 {
 		orElse = "management cluster " + among[0].Name + " has none"
 	}
-	return diag.Unknown(string(TypeOf(p))+" provider", p.Name, sortedSet(names), orElse)
+	what := string(p.Type) + " provider"
+	if anyType {
+		what = "provider"
+	}
+	return diag.Unknown(what, p.Name, sortedSet(names), orElse)
 }

@@ -11,6 +11,24 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
+// Standby is a standby that fleet.yaml declares.
+type Standby struct {
+	Name string `json:"name"`
+	// Of is the management cluster that it takes over from.
+	Of   string `json:"of"`
+	Host string `json:"host"`
+}
+
+// Standbys lists the standbys of fleet.yaml, in its order.
+func (r *Repo) Standbys() ([]Standby, error) {
+	all := make([]Standby, 0, len(r.Fleet.Spec.Standbys))
+	for i := range r.Fleet.Spec.Standbys {
+		s := &r.Fleet.Spec.Standbys[i]
+		all = append(all, Standby{Name: s.Name, Of: s.Of, Host: string(s.Host.Type)})
+	}
+	return all, nil
+}
+
 // StandbyNames are the standbys that fleet.yaml declares.
 func (r *Repo) StandbyNames() []string {
 	names := make([]string, 0, len(r.Fleet.Spec.Standbys))
@@ -20,12 +38,18 @@ func (r *Repo) StandbyNames() []string {
 	return names
 }
 
-// AddStandby declares a standby in fleet.yaml. Errors: a taken name, and everything that makes fleet.yaml invalid.
+// AddStandby declares a standby in fleet.yaml. It is no error if fleet.yaml already has the same one; then Of may be empty. Errors: a taken
+// name, and everything that makes fleet.yaml invalid.
 func (r *Repo) AddStandby(s v1alpha1.Standby) (*Edit, error) {
-	if r.Fleet.Standby(s.Name) != nil {
-		return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName, "there is a standby %s already", s.Name)
-	}
 	e := &Edit{Summary: fmt.Sprintf("Add standby %s of %s", s.Name, s.Of)}
+	if there := r.Fleet.Standby(s.Name); there != nil {
+		if s.Of != "" && s.Of != there.Of || !hasHost(there.Host, s.Host) {
+			return nil, diag.Usage("choose another name, or change it in "+v1alpha1.FileName,
+				"there is a standby %s already, and it is another", s.Name)
+		}
+		e.AsWanted = "standby " + s.Name + " is there"
+		return e, nil
+	}
 	_, err := r.editFleet(e, func(f *fleetFile) error { return f.append("standbys", v1alpha1.Node(s)) })
 	if err != nil {
 		return nil, inFlags(err, fmt.Sprintf("spec.standbys[%d]", len(r.Fleet.Spec.Standbys)), nil)

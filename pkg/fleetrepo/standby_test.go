@@ -137,8 +137,20 @@ func TestAddAndRemoveStandby(t *testing.T) {
 	if err != nil || m.Name != "spare" || m.Host.Type != v1alpha1.HostEmbedded || len(m.Providers) != 1 || m.Dir() != "providers/aws/v1/mgmt" {
 		t.Errorf("as a management cluster it is %+v, %v", m, err)
 	}
+	if all, err := with.Standbys(); err != nil || len(all) != 1 || all[0] != (Standby{Name: "spare", Of: "main", Host: "embedded"}) {
+		t.Errorf("the list is %+v, %v", all, err)
+	}
+	for _, same := range []v1alpha1.Standby{
+		{Name: "spare", Of: "main", Host: v1alpha1.Host{Type: v1alpha1.HostEmbedded}}, {Name: "spare", Of: "main"}, {Name: "spare"},
+	} {
+		if again, err := with.AddStandby(same); err != nil || !again.Changes.Empty() || again.AsWanted != "standby spare is there" {
+			t.Errorf("%+v again: %+v, %v", same, again, err)
+		}
+	}
 	for _, wrong := range []v1alpha1.Standby{
-		{Name: "spare", Of: "main"},
+		{Name: "spare", Of: "eu"},
+		{Name: "spare", Of: "main", Host: v1alpha1.Host{Type: v1alpha1.HostKind}},
+		{Name: "spare", Host: v1alpha1.Host{Existing: &v1alpha1.ExistingHost{Context: "spare"}}},
 		{Name: "main", Of: "eu"},
 		{Name: "other", Of: "nobody"},
 		{Name: "other"},

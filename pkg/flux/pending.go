@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/kube"
 )
 
@@ -61,14 +62,19 @@ func resumeHint(missing kube.NotReadyError) string {
 	var commands []string
 	for _, m := range missing {
 		if m.Reason == whySuspended {
-			commands = append(commands, fmt.Sprintf("`kubectl -n %s patch %s %s --type merge -p '{\"spec\":{\"suspend\":false}}'`",
-				m.Ref.Namespace, strings.ToLower(m.Ref.Kind), m.Ref.Name))
+			commands = append(commands, "`"+ResumeCommand(m.Ref.Kind, m.Ref.Key)+"`")
 		}
 	}
 	if len(commands) == 0 {
 		return ""
 	}
 	return "somebody has suspended Flux; to let it go on, run " + strings.Join(commands, " and ")
+}
+
+// ResumeCommand is the command that resumes any object of Flux.
+func ResumeCommand(kind string, key kube.Key) string {
+	return diag.ShellCommand("kubectl", "-n", key.Namespace, "patch", strings.ToLower(kind), key.Name, "--type", "merge", "-p",
+		`{"spec":{"suspend":false}}`)
 }
 
 func (c *check) miss(ref kube.Ref, format string, args ...any) {

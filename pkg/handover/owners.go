@@ -49,7 +49,7 @@ func (r *run) recordOwners(ctx context.Context) {
 	silent, taken := r.eachRecord(ctx, mine, r.owner())
 	const most = 5
 	if len(silent) > 0 {
-		r.warn("%s keep no record of their new management cluster, because their API servers do not answer this machine: %s",
+		r.warn("no record of the new management cluster in %s, because the API server does not answer this machine: %s",
 			plain.Count(len(silent), "cluster"), strings.Join(silent[:min(most, len(silent))], ", "))
 	}
 	if len(taken) > 0 {

@@ -16,8 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/handover"
 	"github.com/fleetctl/fleetctl/pkg/kube"
@@ -63,22 +66,30 @@ func TestTeardownLooksInside(t *testing.T) {
 	})
 	options.DryRun = false
 	t.Run("what is paused is refused", func(t *testing.T) {
-		paused := func(is bool) {
-			t.Helper()
-			c := &clusterv1.Cluster{}
-			if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, c); err != nil {
-				t.Fatal(err)
-			}
-			c.Spec.Paused = &is
-			if err := e.Client.Update(ctx, c); err != nil {
-				t.Fatal(err)
-			}
+		c, yes := &clusterv1.Cluster{}, true
+		if err := e.Client.Get(ctx, kube.Key{Namespace: "team-a", Name: "alpha"}, c); err != nil {
+			t.Fatal(err)
 		}
-		paused(true)
-		if _, err := Teardown(ctx, e.Deps, options); err == nil || !strings.Contains(err.Error(), "paused: team-a/alpha") {
-			t.Errorf("got %v", err)
+		c.Spec.Paused, c.Annotations = &yes, map[string]string{clusterv1.PausedAnnotation: "by hand"}
+		if err := e.Client.Update(ctx, c); err != nil {
+			t.Fatal(err)
 		}
-		paused(false)
+		_, err := Teardown(ctx, e.Deps, options)
+		if err == nil || !strings.Contains(err.Error(), "paused: team-a/alpha") {
+			t.Fatalf("got %v", err)
+		}
+		// The command of the hint ends both kinds of pause.
+		resume := capi.ResumeCommand(client.ObjectKeyFromObject(c))
+		if !strings.Contains(diag.Hint(err), "`"+resume+"`") {
+			t.Errorf("hint %q lacks %s", diag.Hint(err), resume)
+		}
+		_, quoted, _ := strings.Cut(resume, " -p ")
+		if err := e.Client.Patch(ctx, c, client.RawPatch(types.MergePatchType, []byte(strings.Trim(quoted, "'")))); err != nil {
+			t.Fatal(err)
+		}
+		if *c.Spec.Paused || len(c.Annotations) > 0 {
+			t.Errorf("it is still paused: %t, annotations %v", *c.Spec.Paused, c.Annotations)
+		}
 	})
 	t.Run("a management cluster is refused", func(t *testing.T) {
 		child := *e

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/drain"
 	"github.com/fleetctl/fleetctl/pkg/host"
@@ -142,16 +143,16 @@ func (t *teardown) planSteps(clusters []TeardownCluster) []string {
 
 // paused refuses clusters that Cluster API would not delete.
 func (t *teardown) paused() error {
-	var names []string
+	var names, commands []string
 	for _, c := range t.clusters {
 		if c.Paused {
-			names = append(names, c.FullName())
+			names, commands = append(names, c.FullName()), append(commands, "`"+capi.ResumeCommand(c.Key())+"`")
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	return diag.Errorf("resume them first: `fleetctl cluster resume NAME --now`; nothing was changed",
+	return diag.Errorf("let Cluster API go on first: "+strings.Join(commands, ", ")+"; nothing was changed",
 		"Cluster API does not delete what is paused: %s", strings.Join(names, ", "))
 }
 

@@ -108,7 +108,8 @@ func issuerFiles(discovery, keys []byte, cluster string) (*issuerContent, error)
 		Keys []map[string]json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(keys, &set); err != nil || len(set.Keys) == 0 {
-		return nil, diag.Errorf("", "management cluster %s shows no public keys", cluster)
+		return nil, diag.Errorf("see what it shows: `kubectl get --raw /openid/v1/jwks`", "management cluster %s shows no public keys",
+			cluster)
 	}
 	for i, key := range set.Keys {
 		public := map[string]json.RawMessage{}

@@ -383,7 +383,7 @@ func (m *master) forgetSnapshots(ctx context.Context, uid string) error {
 		return diag.Wrap("forget the snapshots of "+m.result.Parent, err, "")
 	}
 	if kept > 0 {
-		m.Report.Warn("kept " + plain.Count(kept, "snapshot") + " that cannot be read here, or are not of " + m.result.Parent)
+		m.Report.Warn("kept " + plain.Count(kept, "snapshot") + ", not readable here or not of " + m.result.Parent)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func remoteRepo(ctx context.Context, s *session.Session) (repo *fleetrepo.Repo, 
 
 // aboutSilent says that clusters could not be asked for their owner.
 func aboutSilent(silent []string) string {
-	return fmt.Sprintf("%s could not be asked who manages them, because their API servers do not answer this machine: %s. If another "+
-		"management cluster has taken one of them over, or if one was detached, two would manage it",
+	return fmt.Sprintf("%s could not be asked for the owner, because the API server does not answer this machine: %s. If another "+
+		"management cluster has taken one over, or if one was detached, two would manage it",
 		plain.Count(len(silent), "cluster"), plain.Names(silent, 8))
 }

@@ -91,7 +91,7 @@ const lostFleetID = "7c1d8f0e-8a4f-4d0e-9d0b-0a1d0c6b6f11"
 
 // The fleet repo knows of a cluster that does not answer whether it was transferred: the cluster would have two owners.
 func TestRestoreAsksTheFleetRepoForOwners(t *testing.T) {
-	const could = "1 cluster could not be asked who manages them"
+	const could = "1 cluster could not be asked for the owner"
 	for name, test := range map[string]struct {
 		at, record string // where the fleet repo declares the cluster, and what the record of hand-overs has
 		owner      string

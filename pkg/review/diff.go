@@ -52,7 +52,9 @@ type ObjectChange struct {
 	Environment string   `json:"environment,omitempty"`
 	Cluster     string   `json:"cluster,omitempty"`
 	Targets     []string `json:"targets,omitempty"`
-	Diff        string   `json:"diff"`
+	// File is the file of the fleet repo that the object comes from, or came from before it was removed.
+	File string `json:"file,omitempty"`
+	Diff string `json:"diff"`
 
 	old, new *render.Object
 }

@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/plain"
@@ -54,15 +55,24 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// folded returns as many differences as fit.
+// folded returns as many differences as fit. Generated objects come last, so that they leave the room to those that people read.
 func (r *Report) folded(b *strings.Builder) {
 	if len(r.Objects) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n<details><summary>%s</summary>\n\n", plain.Count(len(r.Objects), "changed object"))
 	left := 0
+	generated := r.Generated()
+	ofPeople, ofPrograms := []string{}, []string{}
 	for i := range r.Objects {
-		block := plain.Fenced("diff", r.Objects[i].Diff)
+		if generated[r.Objects[i].File] == "" {
+			ofPeople = append(ofPeople, r.Objects[i].Diff)
+		} else {
+			ofPrograms = append(ofPrograms, r.Objects[i].Diff)
+		}
+	}
+	for _, diff := range slices.Concat(ofPeople, ofPrograms) {
+		block := plain.Fenced("diff", diff)
 		if b.Len()+len(block)+200 > maxComment {
 			left++
 			continue

@@ -46,6 +46,29 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// What people read goes before generated manifests, and is shown although they alone would fill the comment.
+func TestMarkdownShowsGeneratedObjectsLast(t *testing.T) {
+	from := func(file, diff string) ObjectChange {
+		return ObjectChange{Diff: "--- a/x\n+++ b/x\n" + diff, File: file}
+	}
+	r := &Report{Objects: []ObjectChange{
+		from("providers/aws/v1/mgmt/flux-system/gotk-components.yaml", "+crd: 1\n"),
+		from("addons/cni/cilium/cilium.yaml", strings.Repeat("+long: 1\n", 4000)),
+		from("addons/cni/cilium/cilium.yaml", strings.Repeat("+long: 2\n", 4000)),
+		from("addons/cni/small/small.yaml", "+small: 1\n"),
+		{Diff: "--- a/y\n+++ /dev/null\n-gone: 1\n", File: "a.yaml"},
+	}}
+	got := r.Markdown()
+	last := 0
+	for _, want := range []string{"+small: 1", "-gone: 1", "+crd: 1", "+long: 1", "1 more object not shown"} {
+		at := strings.Index(got, want)
+		if at <= last {
+			t.Errorf("%q is at %d, and what goes before it at %d", want, at, last)
+		}
+		last = at
+	}
+}
+
 // Whoever is reviewed chooses the names: none makes the comment longer than a forge takes, which would be no comment at all.
 func TestMarkdownOfLongNames(t *testing.T) {
 	for name, text := range map[string]string{

@@ -22,6 +22,9 @@ func (r *Report) Unchanged() string {
 // reports that, and Flux deletes nothing of a Kustomization that it cannot build, or of a HelmRelease that it cannot render.
 func compared(before, after *render.Result) []ObjectChange {
 	all := compare(before.Objects, after.Objects, unbuiltIn(before, after))
+	for i := range all {
+		all[i].File = firstOf(all[i].new, all[i].old).Source.File
+	}
 	return slices.DeleteFunc(all, func(c ObjectChange) bool {
 		return c.Action == Added && unbuilt(before.Findings, c.new.Source.File)
 	})

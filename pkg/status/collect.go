@@ -187,6 +187,7 @@ func (c *collector) providers(ctx context.Context) {
 	for _, p := range installed {
 		c.report.Providers = append(c.report.Providers, Item{
 			Name: p.Name, Type: string(p.Type), Namespace: p.Namespace, Version: p.Version, Ready: p.Ready, Reason: p.Reason,
+			deployment: p.NotReady,
 		})
 	}
 	c.credentials(ctx, manager)
@@ -202,7 +203,7 @@ func (c *collector) flux(ctx context.Context) {
 	c.report.Flux.Version = f.Version
 	for _, d := range f.Controllers {
 		c.report.Flux.Controllers = append(c.report.Flux.Controllers,
-			Item{Name: d.Name, Namespace: flux.Namespace, Version: d.Image, Ready: d.Ready, Reason: d.Reason})
+			Item{Name: d.Name, Namespace: flux.Namespace, Version: d.Image, Ready: d.Ready, Reason: d.Reason, deployment: d.Name})
 	}
 	holding := map[kube.Key]bool{}
 	for _, k := range f.Kustomizations {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/capi"
 	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/flux"
@@ -134,20 +135,6 @@ func (o *Object) whereSuspended() string {
 	return ", on the cluster alone: not in Git"
 }
 
-func (o *Object) resumeHint() string {
-	if o.SuspendedInGit {
-		return "`fleetctl cluster resume`, or resume of its environment, feature or channel"
-	}
-	if o.byFleetctl {
-		return "`fleetctl init`"
-	}
-	if o.letGo {
-		return "finish or undo the command that has suspended it: `fleetctl cluster transfer`, `detach`, `drain` or `remove`; after a " +
-			"detach, `fleetctl cluster remove` removes the cluster from Git, too"
-	}
-	return "`fleetctl cluster resume NAME --now`, or resume of its environment, feature or channel"
-}
-
 // blameCluster adds one problem for each cause in a cluster's conditions, and one hint for all of them. Conditions that only wait for
 // another object are no causes: one problem counts them. If all of them wait, the first stands for them. Fleet.Troubles has every one.
 func (r *Report) blameCluster(w *Fleet) {
@@ -258,7 +245,7 @@ func (c *collector) judgeInstalled() {
 	}
 	for _, p := range r.Providers {
 		if !p.Ready {
-			r.blame(p.Type+" provider "+p.Name, p.Reason, "")
+			r.blame(p.Type+" provider "+p.Name, p.Reason, r.logsHint(&p))
 		}
 		if text, ended := p.credentialsText(r.Time); ended {
 			r.blame(p.Type+" provider "+p.Name, text, howToRenew)
@@ -266,10 +253,21 @@ func (c *collector) judgeInstalled() {
 	}
 	for _, d := range r.Flux.Controllers {
 		if !d.Ready {
-			r.blame("Flux's "+d.Name, d.Reason, "")
+			r.blame("Flux's "+d.Name, d.Reason, r.logsHint(&d))
 		}
 	}
 	if !r.Flux.Installed && r.knows(partFlux) {
 		r.blame("Flux", "it is not installed", "`fleetctl init` installs it")
 	}
+}
+
+// logsHint says how to find out why a provider or a controller does not run.
+func (r *Report) logsHint(i *Item) string {
+	switch {
+	case i.deployment == "":
+		return "`fleetctl init` installs what is missing"
+	case r.Cluster.Host == string(v1alpha1.HostEmbedded) && r.Cluster.PivotedTo == "":
+		return "`fleetctl host logs " + i.Namespace + "/" + i.deployment + "` shows its log"
+	}
+	return "`fleetctl support-bundle` gathers its log and its events"
 }

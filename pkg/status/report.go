@@ -61,6 +61,8 @@ type Item struct {
 	Reason    string `json:"reason,omitempty"`
 	// CredentialsUntil is when the provider's first credential ends; nil if no end is known.
 	CredentialsUntil *time.Time `json:"credentialsUntil,omitempty"`
+
+	deployment string // the Deployment that Reason is about
 }
 
 // Flux is what Flux follows and applies.

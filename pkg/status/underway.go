@@ -52,12 +52,3 @@ func (c *collector) judgeHandOver() {
 		c.report.blame("management cluster "+c.report.Cluster.Name, c.underWay.Error(), diag.Hint(c.underWay))
 	}
 }
-
-// resumeHint says what to do about a suspended object. During a hand-over, this is to finish or to undo the hand-over: an object that
-// somebody resumes in the midst of it would change what is being handed over.
-func (c *collector) resumeHint(o *Object) string {
-	if c.underWay != nil && !o.SuspendedInGit {
-		return diag.Hint(c.underWay)
-	}
-	return o.resumeHint()
-}

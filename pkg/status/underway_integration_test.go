@@ -58,7 +58,8 @@ func TestNoHintToResumeInAHandOver(t *testing.T) {
 	if hint := c.resumeHint(&Object{Suspended: true}); strings.Contains(hint, "resume") || !strings.Contains(hint, "transfer shop --abort") {
 		t.Errorf("got %q", hint)
 	}
-	if hint := c.resumeHint(&Object{Suspended: true, SuspendedInGit: true}); !strings.Contains(hint, "resume") {
+	source := &Object{Kind: "GitRepository", Namespace: "flux-system", Name: "next", Suspended: true, SuspendedInGit: true}
+	if hint := c.resumeHint(source); hint != "`fleetctl channel resume next` resumes it" {
 		t.Errorf("suspended in Git: %q", hint)
 	}
 }

@@ -115,7 +115,7 @@ func Holds(cluster *capi.Cluster, declared, wanted string) string {
 	case pools && r.UpToDate < r.Desired && r.Desired == 1:
 		return "its node is not as the fleet repo has it"
 	case pools && r.UpToDate < r.Desired:
-		return fmt.Sprintf("%d of its %s are as the fleet repo has them", r.UpToDate, plain.Count(int(r.Desired), "node"))
+		return fmt.Sprintf("%d of its %s %s as the fleet repo says", r.UpToDate, plain.Count(int(r.Desired), "node"), plain.Are(int(r.UpToDate)))
 	}
 	return ""
 }

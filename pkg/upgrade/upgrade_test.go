@@ -25,7 +25,7 @@ func TestHoldsUpgrade(t *testing.T) {
 			[]string{"v1.36.4"},
 			capi.Replicas{Desired: 3, UpToDate: 2},
 			"v1.36.4", "v1.36.4",
-			"2 of its 3 nodes are as the fleet repo has them",
+			"2 of its 3 nodes are as the fleet repo says",
 		},
 		"pools, an image on the way to the only node": {
 			[]string{"v1.36.4"},

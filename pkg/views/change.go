@@ -34,10 +34,11 @@ func Promotions(r *promotion.Status) View {
 	return named(r, names, func(p *Page) error { return promotionsView(p, r) })
 }
 
-// Paused is the output of `pause --now` and `resume --now`. commit is the command that makes the same change in Git.
-func Paused(paused bool, objects []management.Switched, commit string) View {
+// Paused is the output of `pause --now` and `resume --now`. commit is the command that makes the same change in Git; "" if no commit can
+// make it. resume is the command that ends such a pause.
+func Paused(paused bool, objects []management.Switched, commit, resume string) View {
 	r := &pauseResult{FormatVersion: "1", Suspended: paused, Objects: objects}
-	return view{r, func(p *Page) error { return pauseView(p.Out, p.Streams, r, commit) }}
+	return view{r, func(p *Page) error { return pauseView(p.Out, p.Streams, r, commit, resume) }}
 }
 
 // changeView prints the difference on standard output, where a program can read it, and messages on standard error. It sums up generated
@@ -268,7 +269,7 @@ type pauseResult struct {
 	Objects       []management.Switched `json:"objects"`
 }
 
-func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
+func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit, resume string) error {
 	verb, already := "suspended", "was suspended already"
 	if !r.Suspended {
 		verb, already = "resumed", "was not suspended"
@@ -292,8 +293,12 @@ func pauseView(w io.Writer, s ui.Streams, r *pauseResult, commit string) error {
 		differs = differs || !o.Absent && !o.Below && o.InGit != r.Suspended
 	}
 	switch {
+	case differs && r.Suspended && commit == "":
+		ui.Fprintf(s.Err, "Git cannot have this change: Flux would not see the commit that takes it back. `%s` ends the pause.\n", resume)
 	case differs && r.Suspended:
 		ui.Fprintf(s.Err, "Git does not have this change: `fleetctl status` shows the difference until you run `%s`.\n", commit)
+	case differs && commit == "":
+		ui.FprintText(s.Err, "It is suspended in Git, so Flux will suspend it again: remove `suspend: true` from it in an editor, and commit that.")
 	case differs:
 		ui.Fprintf(s.Err, "It is suspended in Git, so Flux will suspend it again: `%s` changes Git.\n", commit)
 	}

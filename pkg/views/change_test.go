@@ -3,9 +3,11 @@ package views
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/fleetctl/fleetctl/pkg/management"
 	"github.com/fleetctl/fleetctl/pkg/ui"
 )
 
@@ -36,6 +38,32 @@ func TestDiffView(t *testing.T) {
 			if err := diffView(&out, ui.Streams{OutTerminal: terminal}, tc.diff); err != nil || out.String() != want {
 				t.Errorf("%s, terminal %t: got\n%s, %v", name, terminal, out.String(), err)
 			}
+		}
+	}
+}
+
+// A pause that Git does not have says how Git gets it. Where no commit can pause or resume an object, it says what else ends the pause.
+func TestPausedSaysHowToGoOn(t *testing.T) {
+	const commit, resume = "fleetctl channel pause next --push", "fleetctl channel resume main --now"
+	for _, tc := range []struct {
+		paused, inGit bool
+		commit, want  string
+	}{
+		{true, false, commit, "until you run `" + commit + "`"},
+		{true, false, "", "`" + resume + "` ends the pause"},
+		{true, true, commit, ""},
+		{false, true, commit, "`" + commit + "` changes Git"},
+		{false, true, "", "remove `suspend: true` from it"},
+		{false, false, commit, ""},
+	} {
+		var said bytes.Buffer
+		objects := []management.Switched{{ManagementCluster: "mgmt", Kind: "GitRepository", Changed: true, InGit: tc.inGit}}
+		v := Paused(tc.paused, objects, tc.commit, resume)
+		if err := Print(ui.Streams{Out: io.Discard, Err: &said}, ui.Human, false, v); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(said.String(), tc.want) || tc.want == "" && said.Len() > 0 || strings.Contains(said.String(), "``") {
+			t.Errorf("%+v: it says\n%s", tc, said.String())
 		}
 	}
 }

@@ -26,15 +26,21 @@ func Cluster(c *fleetrepo.Cluster) View {
 	}{"1", c}, func(p *Page) error { return clusterView(p.Out, c) }}
 }
 
-// Pools is the output of `fleetctl pool list`: the pools of some clusters, and the problems in the files of others.
-func Pools(clusters []fleetrepo.Cluster, problems diag.Findings) View {
-	all := []clusterPool{}
-	for _, c := range clusters {
+// Pools is the output of `fleetctl pool list`: the pools of some of all clusters, and the problems in the files of others. If the reader has
+// named the one cluster, the name of a pool is enough; otherwise commands call a pool by two names, that of its cluster and its own.
+func Pools(some, all []fleetrepo.Cluster, problems diag.Findings, ofNamed bool) View {
+	rows := []clusterPool{}
+	clusters := clusterTable(all)
+	for _, c := range some {
 		for _, p := range c.Pools {
-			all = append(all, clusterPool{c.Name, c.Environment, p, cmp.Or(p.KubernetesVersion, c.KubernetesVersion), c.File})
+			called := p.Name
+			if !ofNamed {
+				called = clusters.name(c) + " " + p.Name
+			}
+			rows = append(rows, clusterPool{c.Name, c.Environment, p, cmp.Or(p.KubernetesVersion, c.KubernetesVersion), c.File, called})
 		}
 	}
-	return list(poolList{"1", all, problems}, all, poolTable)
+	return list(poolList{"1", rows, problems}, rows, poolTable)
 }
 
 // clusterList is the result of cluster list.
@@ -124,7 +130,7 @@ func clusterView(w io.Writer, c *fleetrepo.Cluster) error {
 
 var poolTable = table[clusterPool]{
 	none: "There are no pools; `fleetctl pool add` adds one.",
-	name: func(p clusterPool) string { return p.Name },
+	name: func(p clusterPool) string { return p.called },
 	columns: []column[clusterPool]{
 		{title: "ENVIRONMENT", of: func(p clusterPool) string { return cmp.Or(p.Environment, "-") }},
 		{title: "CLUSTER", of: func(p clusterPool) string { return p.Cluster }},
@@ -143,6 +149,8 @@ type clusterPool struct {
 	// KubernetesVersion of the pool's nodes: the pool's own version, or else the cluster's.
 	KubernetesVersion string `json:"kubernetesVersion"`
 	File              string `json:"file"`
+
+	called string // by commands
 }
 
 // poolList is the result of pool list.

@@ -31,7 +31,9 @@ func Teardown(r *lifecycle.TeardownResult) View { return of(r, teardownView) }
 func TeardownPlan(p *lifecycle.TeardownPlan) View { return of(p, teardownPlanView) }
 
 // UpgradePlan is what `fleetctl upgrade plan` shows.
-func UpgradePlan(p *upgrade.Plan) View { return of(p, upgradePlanView) }
+func UpgradePlan(plan *upgrade.Plan) View {
+	return view{plan, func(p *Page) error { return upgradePlanView(p.Out, p.Format, plan) }}
+}
 
 func scaffoldView(w io.Writer, r *lifecycle.ScaffoldResult) error {
 	if r.Changed {
@@ -204,8 +206,8 @@ func componentName(c upgrade.Component) string {
 	return c.Type + " " + c.Name
 }
 
-func upgradePlanView(w io.Writer, p *upgrade.Plan) error {
-	if err := versionTable.print(w, ui.Human, p.Components); err != nil {
+func upgradePlanView(w io.Writer, format ui.Format, p *upgrade.Plan) error {
+	if err := versionTable.print(w, format, p.Components); err != nil || format == ui.Name {
 		return err
 	}
 	for _, c := range p.Components {

@@ -67,6 +67,14 @@ func Providers(all []fleetrepo.Provider) View {
 	}{"1", all}, all, providerTable)
 }
 
+// Standbys is what `fleetctl standby list` shows.
+func Standbys(all []fleetrepo.Standby) View {
+	return list(struct {
+		FormatVersion string              `json:"formatVersion"`
+		Standbys      []fleetrepo.Standby `json:"standbys"`
+	}{"1", all}, all, standbyTable)
+}
+
 // Tenants is what `fleetctl tenant list` shows: a line for each environment of a tenant.
 func Tenants(all []fleetrepo.Tenant) View {
 	var places []tenantPlace
@@ -246,6 +254,16 @@ var providerTable = table[fleetrepo.Provider]{
 		{title: "PROVIDER", of: func(p fleetrepo.Provider) string { return p.Name }},
 		{title: "TYPE", of: func(p fleetrepo.Provider) string { return string(p.Type) }},
 		{title: "VERSION", of: func(p fleetrepo.Provider) string { return cmp.Or(p.Version, "init chooses") }},
+	},
+}
+
+var standbyTable = table[fleetrepo.Standby]{
+	none: "There are no standbys; `fleetctl standby add` declares one.",
+	name: func(s fleetrepo.Standby) string { return s.Name },
+	columns: []column[fleetrepo.Standby]{
+		{title: "STANDBY", of: func(s fleetrepo.Standby) string { return s.Name }},
+		{title: "OF", of: func(s fleetrepo.Standby) string { return s.Of }},
+		{title: "HOST", of: func(s fleetrepo.Standby) string { return s.Host }},
 	},
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Diff is what `fleetctl diff` shows; wordsOnly leaves the differences out for a person.
 func Diff(r *review.Report, wordsOnly bool) View {
-	return view{r, func(p *Page) error { return reportView(p.Out, p.Streams, r, wordsOnly) }}
+	return view{r, func(p *Page) error { return reportView(p, r, wordsOnly) }}
 }
 
 // Rendered is what `fleetctl render` shows.
@@ -75,16 +75,20 @@ func notRendered(p *Page, r *validate.Result) {
 
 // Rules is what `fleetctl validate --rules` shows.
 func Rules(all []diag.Rule) View {
-	return view{struct {
+	return list(struct {
 		FormatVersion string      `json:"formatVersion"`
 		Rules         []diag.Rule `json:"rules"`
-	}{"1", all}, func(p *Page) error {
-		t := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
-		for _, r := range all {
-			ui.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Summary)
-		}
-		return t.Flush()
-	}}
+	}{"1", all}, all, ruleTable)
+}
+
+var ruleTable = table[diag.Rule]{
+	none: "There are no rules.",
+	name: func(r diag.Rule) string { return r.ID },
+	columns: []column[diag.Rule]{
+		{title: "RULE", of: func(r diag.Rule) string { return r.ID }},
+		{title: "SEVERITY", of: func(r diag.Rule) string { return string(r.Severity) }},
+		{title: "MEANING", of: func(r diag.Rule) string { return r.Summary }},
+	},
 }
 
 // Adopted is what `fleetctl adopt` shows.
@@ -93,11 +97,10 @@ func Adopted(r *adopt.Report) View {
 }
 
 // reportView shows the difference first and then the words, because the end of an output is read first.
-func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) error {
-	for i := range r.Objects {
-		if err := diffView(w, s, r.Objects[i].Diff); err != nil {
-			return err
-		}
+func reportView(p *Page, r *review.Report, wordsOnly bool) error {
+	w, s := p.Out, p.Streams
+	if err := objectsView(p, r); err != nil {
+		return err
 	}
 	if len(r.Impact) == 0 {
 		ui.FprintText(s.Err, r.Unchanged())
@@ -111,6 +114,25 @@ func reportView(w io.Writer, s ui.Streams, r *review.Report, wordsOnly bool) err
 	}
 	for _, i := range r.Impact {
 		ui.Fprintf(out, "%s\n", i.Summary)
+	}
+	return nil
+}
+
+// objectsView shows the difference of each object. It sums up generated ones, unless the reader wants the whole difference.
+func objectsView(p *Page, r *review.Report) error {
+	show, generated := diffView, generatedFiles(r)
+	if p.Verbose {
+		show, generated = wholeDiff, nil
+	}
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		diff := o.Diff
+		if f := generated[o.File]; f != nil {
+			diff = f.summary(o.File)
+		}
+		if err := show(p.Out, p.Streams, diff); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/fleetrepo"
 	"github.com/fleetctl/fleetctl/pkg/layout"
 	"github.com/fleetctl/fleetctl/pkg/plain"
+	"github.com/fleetctl/fleetctl/pkg/review"
 )
 
 // section is the part of a difference about one file.
@@ -101,11 +102,10 @@ func sumUp(diff string) string {
 	var b strings.Builder
 	for _, s := range all {
 		chart, _, _ := strings.Cut(strings.TrimPrefix(s.name, layout.ChartsDir+"/"), "/")
+		generated := review.Generated(s.name, s.added+s.removed)
 		switch {
-		case path.Base(s.name) == layout.ComponentsFile:
-			b.WriteString(s.summary("Flux's own manifests"))
-		case s.isLongNetwork():
-			b.WriteString(s.summary("the manifests of a network"))
+		case generated != "":
+			b.WriteString(s.summary(generated))
 		case strings.HasPrefix(s.name, layout.ChartsDir+"/") && charts[chart] != nil:
 			b.WriteString(charts[chart].summary(chart))
 		default:
@@ -119,14 +119,6 @@ func sumUp(diff string) string {
 func (s section) summary(of string) string {
 	head, _, _ := strings.Cut(s.text, "\n@@ ")
 	return strings.TrimSuffix(head, "\n") + "\n" + beginsSummary + s.lines() + " of " + of + "\n"
-}
-
-// mostOfNetwork bounds the lines of one manifest of a network that are shown. The manifests of networks come from their projects, with CRDs
-// of thousands of lines.
-const mostOfNetwork = 200
-
-func (s section) isLongNetwork() bool {
-	return s.added+s.removed > mostOfNetwork && strings.HasPrefix(s.name, layout.CNIDir("")+"/")
 }
 
 // beginsSummary begins a line that stands for several others. No line of a difference begins with it.
@@ -183,4 +175,41 @@ func wholeCharts(all []section) map[string]*wholeChart {
 		}
 	}
 	return charts
+}
+
+// generatedFile sums up the changed objects of a file that nobody reads one by one.
+type generatedFile struct {
+	of      string
+	objects int
+	total   section
+	told    bool
+}
+
+// generatedFiles are those of a report, by their names.
+func generatedFiles(r *review.Report) map[string]*generatedFile {
+	files := map[string]*generatedFile{}
+	for name, of := range r.Generated() {
+		files[name] = &generatedFile{of: of}
+	}
+	for i := range r.Objects {
+		f := files[r.Objects[i].File]
+		if f == nil {
+			continue
+		}
+		f.objects++
+		for _, s := range sections(r.Objects[i].Diff) {
+			f.total.added += s.added
+			f.total.removed += s.removed
+		}
+	}
+	return files
+}
+
+// summary sums up all objects of a file at the first of them, and is empty for the others.
+func (f *generatedFile) summary(name string) string {
+	if f.told {
+		return ""
+	}
+	f.told = true
+	return fmt.Sprintf("%s%s, %s of %s, from %s; -v shows them\n", beginsSummary, plain.Count(f.objects, "object"), f.total.lines(), f.of, name)
 }

@@ -86,10 +86,10 @@ var now = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 var allShown = []shown{
 	listing("Channels", Channels), listing("Charts", Charts), listing("Networks", Networks), listing("Environments", Environments),
 	listing("Features", Features), listing("ManagementClusters", ManagementClusters), listing("Providers", Providers),
-	listing("Tenants", Tenants), listing("Apps", Apps), listing("Notifications", Notifications),
+	listing("Standbys", Standbys), listing("Tenants", Tenants), listing("Apps", Apps), listing("Notifications", Notifications),
 	listing("Identities", Identities),
 	listing("Clusters", func(all []fleetrepo.Cluster) View { return Clusters(all[:1], all, diag.Findings{}) }),
-	listing("Pools", func(all []fleetrepo.Cluster) View { return Pools(all, diag.Findings{}) }),
+	listing("Pools", func(all []fleetrepo.Cluster) View { return Pools(all, all, diag.Findings{}, false) }),
 	showing("Cluster", Cluster),
 
 	showing("Change", Change, func(r *change.Result) {
@@ -103,10 +103,10 @@ var allShown = []shown{
 	}),
 	showing("Promotions", Promotions).asList(),
 	showing("Paused", func(all *[]management.Switched) View {
-		return Paused(true, *all, "fleetctl cluster pause demo --commit")
+		return Paused(true, *all, "fleetctl cluster pause demo --commit", "fleetctl cluster resume demo --now")
 	}),
 	showing("Paused resumed", func(all *[]management.Switched) View {
-		return Paused(false, *all, "fleetctl cluster resume demo --commit")
+		return Paused(false, *all, "fleetctl cluster resume demo --commit", "fleetctl cluster resume demo --now")
 	}),
 
 	showing("Diff", func(r *review.Report) View { return Diff(r, false) }, withoutDiffs),
