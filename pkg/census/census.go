@@ -101,7 +101,7 @@ var (
 // HasManifests tells whether a Cluster may be declared outside of the folders of the layout. It is quick, because it renders nothing.
 func HasManifests(repo *fleetrepo.Repo) bool {
 	found := false
-	if slices.ContainsFunc(repo.Fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+	if repo.Fleet.HasPaths() {
 		return true
 	}
 	_ = within.WalkDir(repo.Dir, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -18,7 +18,7 @@ func Matters(dir string) func(file string) bool {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return func(string) bool { return false } // who reads the repo says what is wrong with fleet.yaml
 	}
-	if err != nil || slices.ContainsFunc(fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+	if err != nil || fleet.HasPaths() {
 		return func(string) bool { return true }
 	}
 	return func(file string) bool {

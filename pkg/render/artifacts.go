@@ -95,20 +95,3 @@ func beneath(folder, top string) (inner string, ok bool) {
 	}
 	return strings.CutPrefix(folder, top+"/")
 }
-
-// await keeps a Kustomization for later if the generator of its source was not found yet. It returns false if no more generators will be
-// found.
-func (w *walk) await(o *Object) bool {
-	if w.last {
-		return false
-	}
-	w.waiting = append(w.waiting, o)
-	return true
-}
-
-// awaited returns the Kustomizations that waited for a generator.
-func (w *walk) awaited() []*Object {
-	all := w.waiting
-	w.waiting = nil
-	return all
-}

@@ -21,8 +21,10 @@ type closure struct {
 	// written are the files that differ from their originals in the repo. asIs are the files that are needed unchanged.
 	written, asIs map[string]bool
 	tops          map[string]*kustypes.Kustomization
-	// aimed are the kustomizations with fields that look for objects, by their folders.
+	// aimed are the kustomizations with fields that look for objects, by their folders. parts are the Components among them, which look for
+	// the objects of whoever includes them.
 	aimed    map[string]*kustFile
+	parts    map[string]*kustFile
 	weights  map[string]int
 	within   []string // the folders of plugin configurations whose build needs this closure
 	findings diag.Findings
@@ -38,7 +40,7 @@ type closure struct {
 func newClosure(r *repo) *closure {
 	return &closure{
 		repo: r, files: map[string][]byte{}, written: map[string]bool{}, asIs: map[string]bool{},
-		tops: map[string]*kustypes.Kustomization{}, aimed: map[string]*kustFile{}, weights: map[string]int{},
+		tops: map[string]*kustypes.Kustomization{}, aimed: map[string]*kustFile{}, parts: map[string]*kustFile{}, weights: map[string]int{},
 		resources: map[string]bool{},
 	}
 }
@@ -99,7 +101,11 @@ func (c *closure) newFolder(dir string, from place) int {
 		return 1
 	}
 	c.tops[dir] = &k.Kustomization
-	if k.aims() {
+	switch {
+	case !k.aims():
+	case k.Kind == kustypes.ComponentKind:
+		c.parts[dir] = k
+	default:
 		c.aimed[dir] = k
 	}
 	c.write(files[0], k.Kustomization, k.at())

@@ -24,7 +24,7 @@ func (r *Renderer) Declared(file string, content []byte) diag.Findings {
 		}
 		if j := r.declared(c); j != nil {
 			_, problems := r.renderRelease(j)
-			findings = append(findings, problems...)
+			findings = append(findings, new(parts).addRelease(j, problems)...)
 		}
 	}
 	return findings

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fluxcd/pkg/apis/kustomize"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	kustypes "sigs.k8s.io/kustomize/api/types"
@@ -19,15 +20,38 @@ import (
 )
 
 // idlePatches reports the patches of a Flux Kustomization whose target matches none of its objects. Neither kustomize nor Flux reports
-// them. idlePatches ignores a target that is a whole kind, because such a patch may be for later objects. The patches that keep the
-// clusters of an environment at its channel are an example.
+// them.
 func idlePatches(it *item, objects []*content) diag.Findings {
 	var out diag.Findings
-	for i, p := range it.spec.Patches {
-		if p.Target == nil || !isOne(p.Target.Name) || deletes(p.Patch) || reidentifies(p.Patch) {
+	idle := idleTargets(it.spec.Patches, objects)
+	for _, i := range slices.Sorted(maps.Keys(idle)) {
+		out = append(out, diag.Finding{
+			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
+			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, idle[i].target), Hint: idle[i].hint,
+		})
+	}
+	return out
+}
+
+// idleTarget is the target of a patch that matches no object, in words.
+type idleTarget struct{ target, hint string }
+
+// idleTargets returns the targets that match none of the objects, by the indices of their patches. It ignores a target that is a whole
+// kind, because such a patch may be for later objects. The patches that keep the clusters of an environment at its channel are an example.
+// But a kind that is mistyped is for no later object either.
+func idleTargets(patches []kustomize.Patch, objects []*content) map[int]idleTarget {
+	out := map[int]idleTarget{}
+	for i, p := range patches {
+		if p.Target == nil || deletes(p.Patch) || reidentifies(p.Patch) {
 			continue
 		}
 		target := patchOf(p).Target
+		if !isOne(target.Name) {
+			if meant := meantKind(target, objects); meant != "" {
+				out[i] = idleTarget{describe(target), "did you mean " + meant + "?"}
+			}
+			continue
+		}
 		selects, err := kustypes.NewSelectorRegex(target)
 		if err != nil {
 			continue // kustomize has reported it
@@ -37,16 +61,35 @@ func idlePatches(it *item, objects []*content) diag.Findings {
 				(selects.MatchNamespace(c.Metadata.Namespace) || c.before.namespace) &&
 				(target.Kind == "" || matchesKind(selects, c))
 		}
-		if slices.ContainsFunc(objects, matches) {
-			continue
+		if !slices.ContainsFunc(objects, matches) {
+			out[i] = idleTarget{describe(target), idleHint}
 		}
-		out = append(out, diag.Finding{
-			Severity: diag.SeverityWarning, Rule: RulePatch, File: it.k.Source.File, Line: it.k.Source.Line,
-			Summary: fmt.Sprintf("%s: spec.patches[%d] changes nothing: no object is %s", it.k.Owner, i, describe(target)),
-			Hint:    idleHint,
-		})
 	}
 	return out
+}
+
+// familiarKinds are kinds that patches are often for.
+var familiarKinds = []string{
+	"Bucket", "ConfigMap", "CronJob", "DaemonSet", "Deployment", "GitRepository", "HelmChart", "HelmRelease", "HelmRepository", "Ingress",
+	"Kustomization", "Namespace", "OCIRepository", "Secret", "Service", "ServiceAccount", "StatefulSet",
+}
+
+// meantKind is the kind that the target of a patch means but spells wrongly, if the target has no name; "" otherwise.
+func meantKind(target *kustypes.Selector, objects []*content) string {
+	if target.Name != "" || !isOne(target.Kind) || slices.Contains(familiarKinds, target.Kind) {
+		return ""
+	}
+	kinds := slices.Clone(familiarKinds)
+	for _, c := range objects {
+		if c.Kind == target.Kind {
+			return ""
+		}
+		kinds = append(kinds, c.Kind)
+	}
+	if i := slices.IndexFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, target.Kind) }); i >= 0 {
+		return kinds[i]
+	}
+	return diag.OneLetterOff(target.Kind, kinds)
 }
 
 const idleHint = "correct its target, or remove it"
@@ -117,12 +160,9 @@ func (c *closure) idleFields(disk filesys.FileSystem, dir string, spec buildSpec
 				continue // it was built as a part of another folder, and may not build alone
 			}
 		}
-		k, found := c.aimed[folder], result{objects, before}
-		out = append(out, c.idlePatches(folder, k, found)...)
-		out = append(out, c.idleReplacements(folder, k, found)...)
-		out = append(out, c.idleImages(folder, k, found)...)
+		out = append(out, c.idle(folder, c.aimed[folder], result{objects, before})...)
 	}
-	return out
+	return append(out, c.idleParts(disk, dir, spec, result{built, before})...)
 }
 
 // kustomizeAgain builds a folder alone that was built as a part of another one.
@@ -132,10 +172,15 @@ func kustomizeAgain(disk filesys.FileSystem, dir string, openAPI bool) (resmap.R
 	return kustomizeNow(disk, dir, openAPI)
 }
 
-// aims tells whether a kustomization has fields that look for objects. A Component looks for the objects of whoever includes it.
+// aims tells whether a kustomization has fields that look for objects.
 func (k *kustFile) aims() bool {
-	return k.Kind != kustypes.ComponentKind && (len(k.Images) > 0 || len(k.Replacements) > 0 ||
-		slices.ContainsFunc(k.Patches, func(p kustypes.Patch) bool { return p.Target != nil }))
+	return len(k.Images) > 0 || len(k.Replacements) > 0 ||
+		slices.ContainsFunc(k.Patches, func(p kustypes.Patch) bool { return p.Target != nil })
+}
+
+// idle reports the fields of a kustomization in folder that look for objects and find none in what was built.
+func (c *closure) idle(folder string, k *kustFile, found result) diag.Findings {
+	return slices.Concat(c.idlePatches(folder, k, found), c.idleReplacements(folder, k, found), c.idleImages(folder, k, found))
 }
 
 // idlePatches reports the patches of a kustomization.yaml whose target matches no object of the built folder.
@@ -193,10 +238,11 @@ func describe(t *kustypes.Selector) string {
 			parts = append(parts, fmt.Sprintf("%.60s", p))
 		}
 	}
-	for what, p := range map[string]string{"with the labels": t.LabelSelector, "with the annotations": t.AnnotationSelector} {
-		if p != "" {
-			parts = append(parts, what+" "+p)
-		}
+	if t.LabelSelector != "" {
+		parts = append(parts, "with the labels "+t.LabelSelector)
+	}
+	if t.AnnotationSelector != "" {
+		parts = append(parts, "with the annotations "+t.AnnotationSelector)
 	}
 	return strings.Join(parts, " ")
 }

@@ -54,7 +54,8 @@ type builds struct {
 	mu   sync.Mutex
 	done map[string]*built
 	// read are the files of the repo that went into a build.
-	read sync.Map
+	read  sync.Map
+	parts parts
 }
 
 // built is a folder with a spec.
@@ -303,12 +304,14 @@ func (b *builds) whole(dir string, names []string, spec buildSpec, specText []by
 	k := digest([]byte(cacheFormat), []byte("folder"), []byte(dir), []byte(strings.Join(names, "\n")), sum[:], specText)
 	before := files.changes(spec)
 	if objects, ok := b.cache.get(k); ok {
+		b.parts.addBuild(files, nil)
 		return outcome{objects: before.of(objects), findings: files.left}
 	}
 	objects, findings := b.run(dir, names, files, spec)
 	if findings == nil {
 		b.cache.put(k, objects)
 	}
+	findings = b.parts.addBuild(files, findings)
 	out := outcome{objects: before.of(objects), findings: files.excuse(findings)}
 	if findings.Err() != nil {
 		out.unbuilt = []string{dir}

@@ -13,9 +13,9 @@ import (
 )
 
 // literal reports the variables that stay in an object as they are written, because its Flux Kustomization fills in none: it has no
-// postBuild. literal looks only at fields in which such a text means nothing to anybody else, so it ignores scripts, configurations and
-// values of charts.
-func (it *item) literal(c *content) diag.Findings {
+// postBuild, or one without any variable. literal looks only at fields in which such a text means nothing to anybody else, so it ignores
+// scripts, configurations and values of charts.
+func (it *item) literal(c *content, v *variables) diag.Findings {
 	if !bytes.Contains(c.json, []byte("${")) || bytes.Contains(c.json, []byte(substituteKey)) {
 		return nil
 	}
@@ -31,9 +31,16 @@ func (it *item) literal(c *content) diag.Findings {
 	}
 	slices.Sort(l.names)
 	names := strings.Join(slices.Compact(l.names), ", ")
+	because := "has no postBuild"
+	if v != nil {
+		because = "finds no variables in the repo"
+	}
+	if v != nil && len(v.absent) > 0 {
+		because = fmt.Sprintf("has its variables from the ConfigMap %.80s, which is not in the repo", strings.Join(v.absent, " or "))
+	}
 	return diag.Findings{{
 		Severity: diag.SeverityWarning, Rule: RuleLiteral, File: c.source.File, Line: c.source.Line,
-		Summary: fmt.Sprintf("%s %s: nothing fills in %.200s: %s has no postBuild", c.Kind, c.Metadata.Name, names, it.k.Owner),
+		Summary: fmt.Sprintf("%s %s: nothing fills in %.200s: %s %s", c.Kind, c.Metadata.Name, names, it.k.Owner, because),
 		Hint:    "write the value, or give it in spec.postBuild of " + it.k.Owner.String(),
 	}}
 }

@@ -115,7 +115,7 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	if w.own.Name != "" && len(targets) == 0 && kind == w.own.Kind && namespace == w.own.Namespace && name == w.own.Name {
 		return "" // also if it is an artifact that is made from this repo
 	}
-	if w.r.foreign && w.own.Name == "" && len(targets) == 0 && namespace == fluxSystem && name == fluxSystem {
+	if w.mgmt.Path != "" && w.own.Name == "" && len(targets) == 0 && namespace == fluxSystem && name == fluxSystem {
 		return "" // a FluxInstance makes the source of the cluster's Flux under this name
 	}
 	if kind != "GitRepository" {
@@ -127,8 +127,8 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 	switch {
 	case !ok || own.url == "" && mine.URL == "":
 		return ""
-	case source.url != own.url && source.url != mine.URL && !v1alpha1.SameRepository(source.url, cmp.Or(own.url, mine.URL)) &&
-		!v1alpha1.SameRepository(source.url, mine.URL):
+	case source.url != own.url && source.url != mine.URL && !v1alpha1.SeemsSameRepository(source.url, cmp.Or(own.url, mine.URL)) &&
+		!v1alpha1.SeemsSameRepository(source.url, mine.URL):
 		return fmt.Sprintf("it comes from another repository, that of the GitRepository %s", name)
 	}
 	branch := cmp.Or(own.branch, mine.Branch, v1alpha1.DefaultBranch)
@@ -143,13 +143,13 @@ func (w *walk) foreign(targets []string, kind, namespace, name string) string {
 // Only repos with their own layout need the guess: they may say neither which repo they are nor where a source comes from.
 func (w *walk) mayBeForeign(targets []string, kind, namespace, name, dir string) string {
 	ownNamespace, ownName := cmp.Or(w.own.Namespace, fluxSystem), cmp.Or(w.own.Name, fluxSystem)
-	if !w.r.foreign || dir != "." && w.r.repo.isDir(dir) || namespace == ownNamespace && name == ownName {
+	if w.mgmt.Path == "" || dir != "." && w.r.repo.isDir(dir) || namespace == ownNamespace && name == ownName {
 		return ""
 	}
 	source, ok := w.sources[lookupKey(targets, namespace, name)]
 	own := w.sources[lookupKey(nil, ownNamespace, ownName)]
 	switch known := cmp.Or(own.url, w.r.fleet.Spec.Git.URL); {
-	case ok && known != "" && v1alpha1.SameRepository(source.url, known):
+	case ok && known != "" && v1alpha1.SeemsSameRepository(source.url, known):
 		return ""
 	case dir == ".":
 		return fmt.Sprintf("the repo does not say that the %s %s is this repo", kind, name)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
 )
@@ -62,17 +61,22 @@ func (w *walk) kustomizations(o *Object) []*item {
 	}
 	ref := spec.Spec.SourceRef
 	clean := w.folder(ref.Kind, cleanPath(spec.Spec.Path))
+	from := cmp.Or(ref.Namespace, o.Namespace)
+	if w.isUnknown(o.Targets, ref.Kind, from, ref.Name) && w.await(o, ref.Kind, from, ref.Name) {
+		delete(w.seen, id)
+		return nil
+	}
 	if ref.Kind == kindArtifact {
-		dir, known := w.unpacked(o.Targets, cmp.Or(ref.Namespace, o.Namespace), ref.Name, cleanPath(spec.Spec.Path))
+		dir, known := w.unpacked(o.Targets, from, ref.Name, cleanPath(spec.Spec.Path))
 		switch {
-		case !known && w.await(o):
+		case !known && w.await(o, ref.Kind, from, ref.Name):
 			delete(w.seen, id)
 			return nil
 		case dir != "":
 			return w.item(o, owner, &spec, dir)
 		}
 	}
-	if why := w.foreign(o.Targets, ref.Kind, cmp.Or(ref.Namespace, o.Namespace), ref.Name); why != "" {
+	if why := w.foreign(o.Targets, ref.Kind, from, ref.Name); why != "" {
 		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
 		return nil
 	}
@@ -81,7 +85,7 @@ func (w *walk) kustomizations(o *Object) []*item {
 		w.problem(o, diag.SeverityError, RulePath, fmt.Sprintf("the path %q leads out of the repo", spec.Spec.Path))
 		return nil
 	}
-	if why := w.mayBeForeign(o.Targets, ref.Kind, cmp.Or(ref.Namespace, o.Namespace), ref.Name, clean); why != "" {
+	if why := w.mayBeForeign(o.Targets, ref.Kind, from, ref.Name, clean); why != "" {
 		w.problem(o, diag.SeverityWarning, RuleSource, why+": what it applies is not rendered")
 		return nil
 	}
@@ -109,7 +113,7 @@ func (w *walk) item(o *Object, owner Owner, spec *kustomizev1.Kustomization, dir
 // folder returns the folder of the repo for a path in a source of a kind. In a repo with its own layout, the source may be an artifact that
 // was made from a folder around the management cluster's own folder.
 func (w *walk) folder(kind, clean string) string {
-	if !w.r.foreign || kind == "GitRepository" || w.r.repo.isDir(clean) || !fs.ValidPath(clean) {
+	if w.mgmt.Path == "" || kind == "GitRepository" || w.r.repo.isDir(clean) || !fs.ValidPath(clean) {
 		return clean
 	}
 	for top := path.Dir(w.mgmt.Dir()); top != "."; top = path.Dir(top) {
@@ -122,20 +126,3 @@ func (w *walk) folder(kind, clean string) string {
 
 // cleanPath returns the path of a Flux Kustomization, relative to the top of the repo. No path means the top.
 func cleanPath(given string) string { return path.Clean(strings.TrimPrefix(cmp.Or(given, "."), "/")) }
-
-// targetOf is the workload cluster that a kubeconfig Secret of Cluster API in a namespace belongs to.
-func targetOf(ref *meta.KubeConfigReference, namespace string) string {
-	if ref == nil || ref.SecretRef == nil {
-		return ""
-	}
-	return ClusterID(namespace, strings.TrimSuffix(ref.SecretRef.Name, "-kubeconfig"))
-}
-
-// ClusterID is a unique name of a workload cluster on its management cluster: its name if its namespace has the same name, as in fleetctl's
-// layout, or else namespace/name.
-func ClusterID(namespace, name string) string {
-	if namespace == "" || namespace == name {
-		return name
-	}
-	return namespace + "/" + name
-}

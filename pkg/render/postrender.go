@@ -13,12 +13,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fleetctl/fleetctl/pkg/diag"
 	"github.com/fleetctl/fleetctl/pkg/render/internal/codec"
 )
 
 // postRender changes the rendered objects as the HelmRelease says: post renderers and common metadata.
 func (j *job) postRender(all []*content) ([]*content, error) {
-	for _, p := range j.spec.Spec.PostRenderers {
+	for n, p := range j.spec.Spec.PostRenderers {
 		if p.Kustomize == nil {
 			continue
 		}
@@ -30,6 +31,7 @@ func (j *job) postRender(all []*content) ([]*content, error) {
 			}
 			rest = append(rest, c)
 		}
+		j.idle = append(j.idle, j.idlePatches(n, rest)...)
 		rest, err := kustomizeObjects(rest, buildSpec{Patches: p.Kustomize.Patches, Images: p.Kustomize.Images})
 		if err != nil {
 			return nil, err
@@ -40,6 +42,61 @@ func (j *job) postRender(all []*content) ([]*content, error) {
 		return withMetadata(all, m.Labels, m.Annotations)
 	}
 	return all, nil
+}
+
+// idlePatches reports the patches of a post renderer whose target matches none of the objects that it gets. Helm gives objects without a
+// namespace that of the release only afterwards.
+func (j *job) idlePatches(n int, objects []*content) (out diag.Findings) {
+	before := make([]*content, 0, len(objects))
+	for _, c := range objects {
+		copied := *c
+		copied.before.namespace = c.Metadata.Namespace == ""
+		before = append(before, &copied)
+	}
+	patches := j.spec.Spec.PostRenderers[n].Kustomize.Patches
+	idle := idleTargets(patches, before)
+	for i := range patches {
+		if found, ok := idle[i]; ok {
+			f := j.finding(diag.SeverityWarning, rulePart, fmt.Sprintf(
+				"spec.postRenderers[%d].kustomize.patches[%d] changes nothing: no object of the chart is %s", n, i, found.target), found.hint)[0]
+			f.Gist = j.patchName(n, i)
+			out = append(out, f)
+		}
+		if reidentifies(patches[i].Patch) {
+			break // the targets of later patches may be names that no object has yet
+		}
+	}
+	return out
+}
+
+// patchName is the name of a patch of a post renderer for parts. HelmReleases of one base have it in common.
+func (j *job) patchName(n, i int) string {
+	target := describe(patchOf(j.spec.Spec.PostRenderers[n].Kustomize.Patches[i]).Target)
+	return fmt.Sprintf("%s:%d [%d][%d] %s", j.object.Source.File, j.object.Source.Line, n, i, target)
+}
+
+// addRelease takes the findings about the patches of post renderers out of those of a release. A base may be used in several places, with
+// values for which the chart makes other objects.
+func (p *parts) addRelease(j *job, findings diag.Findings) (rest diag.Findings) {
+	idle := map[string]diag.Findings{}
+	for _, f := range findings {
+		if f.Rule == rulePart {
+			idle[f.Gist] = append(idle[f.Gist], f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	for n, renderer := range j.spec.Spec.PostRenderers {
+		if renderer.Kustomize == nil {
+			continue
+		}
+		for i, patch := range renderer.Kustomize.Patches {
+			if patch.Target != nil {
+				p.add(j.patchName(n, i), idle[j.patchName(n, i)])
+			}
+		}
+	}
+	return rest
 }
 
 // kustomizeObjects changes objects as a kustomization.yaml with only these fields would.

@@ -31,6 +31,8 @@ type job struct {
 	// planned says that init has yet to complete the repo.
 	planned bool
 	at      whereabouts
+	// idle are the findings about its post renderers.
+	idle diag.Findings
 	// configMap finds the data of a ConfigMap in the namespace of the HelmRelease.
 	configMap func(name string) (configMap, bool)
 }

@@ -79,7 +79,7 @@ func (j *job) objects(loaded *loadedChart, c *chart.Chart, files map[string]stri
 	for _, o := range all {
 		o.source = j.object.Source
 	}
-	return all, nil
+	return all, j.idle
 }
 
 // annotation returns one annotation. It decodes the object only if its text contains the annotation's name.

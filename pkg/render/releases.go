@@ -32,7 +32,7 @@ func (w *walk) releases(ctx context.Context, all []*Object) []*Object {
 	})
 	var made []*Object
 	for i, j := range jobs {
-		w.result.Findings = append(w.result.Findings, findings[i]...)
+		w.result.Findings = append(w.result.Findings, w.r.builds.parts.addRelease(j, findings[i])...)
 		first := i == 0 || jobs[i-1].release != j.release
 		j.release.Rendered = objects[i] != nil && findings[i].Err() == nil && (first || j.release.Rendered)
 		own := make([]*Object, 0, len(objects[i]))
@@ -110,6 +110,9 @@ func newJob(o *Object) (*job, error) {
 // job returns the job for a HelmRelease, or nil if its chart is not in the repo.
 func (w *walk) job(o *Object) *job {
 	j, err := newJob(o)
+	if err == nil && w.awaitChart(o, j) {
+		return nil
+	}
 	w.result.Releases = append(w.result.Releases, j.release)
 	if err != nil {
 		w.problem(o, diag.SeverityError, RuleDecode, err.Error())

@@ -33,6 +33,7 @@ const (
 	RuleField      = "render-field"      // a field of a kustomization.yaml that kustomize does not have, or that it spells in another way
 	RuleSubstitute = "render-substitute" // a variable that cannot be filled in
 	RuleEmpty      = "render-empty"      // a variable that nothing sets, and that becomes an empty text
+	RuleMayBeEmpty = "render-may-empty"  // a variable that becomes an empty text unless an optional ConfigMap of others sets it
 	RuleLiteral    = "render-literal"    // a variable that stays as it is written
 	RulePatch      = "render-patch"      // a patch, an image or a replacement whose target matches nothing
 	RuleSource     = "render-source"     // a source that is not this repo: nothing of it is rendered
@@ -65,23 +66,15 @@ type Options struct {
 // Renderer renders a fleet repo. Its methods can be called by several goroutines at once. They share all read files, so a Renderer shows
 // each file as it was when the Renderer first read it.
 type Renderer struct {
-	repo   *repo
-	seen   *visible // the files that repo reads
-	fleet  *v1alpha1.Fleet
-	cache  cache
-	charts *charts
-	builds *builds
-	begin  func(name, group string, at func() string) (end func(), err error)
-	// foreign tells whether the repo has its own layout.
-	foreign bool
+	repo    *repo
+	seen    *visible // the files that repo reads
+	fleet   *v1alpha1.Fleet
+	cache   cache
+	charts  *charts
+	builds  *builds
+	begin   func(name, group string, at func() string) (end func(), err error)
 	outside func(OutsideChart) ([]byte, bool)
 	once    onces
-}
-
-// isForeign tells whether the repo has its own layout, because it is older than its use of fleetctl.
-func isForeign(fleet *v1alpha1.Fleet) bool {
-	all := fleet.Spec.ManagementClusters
-	return len(all) > 0 && !slices.ContainsFunc(all, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
 }
 
 // New returns a Renderer of the fleet repo in files, whose fleet.yaml is fleet. For a folder use Dir.
@@ -92,8 +85,7 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 		r.begin = func(string, string, func() string) (func(), error) { return func() {}, nil }
 	}
 	r.charts = &charts{repo: r.repo, schemas: cmp.Or(o.Schemas, &valuesschema.Schemas{}), within: o.Time * 3 / 4}
-	r.foreign = isForeign(fleet)
-	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin, lenient: r.foreign}
+	r.builds = &builds{repo: r.repo, cache: r.cache, begin: r.begin, lenient: fleet.HasPaths()}
 	return r
 }
 
@@ -241,7 +233,7 @@ func (r *Renderer) Reads(dir string) (names []string, ok bool) {
 	if !r.repo.isDir(dir) {
 		return nil, false
 	}
-	b := &builds{repo: r.repo, lenient: r.foreign}
+	b := &builds{repo: r.repo, lenient: r.fleet.HasPaths()}
 	resources, findings := b.resources(dir)
 	if findings == nil {
 		findings = b.gather(dir, resources, buildSpec{}, nil).findings

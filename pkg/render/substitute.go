@@ -27,6 +27,8 @@ type variables struct {
 	values map[string]string
 	open   bool
 	always bool
+	// absent are the optional ConfigMaps that are not in the repo.
+	absent []string
 	// made is the size of all objects of the Kustomization after their variables are filled in, in bytes.
 	made int
 }
@@ -63,7 +65,9 @@ func variablesOf(
 			for name, value := range data {
 				v.values[name] = strings.ReplaceAll(value, "\n", "")
 			}
-		case !from.Optional:
+		case from.Optional:
+			v.absent = append(v.absent, from.Name)
+		default:
 			v.open = true
 			add(diag.SeverityWarning, fmt.Sprintf("ConfigMap %s is not in the repo: its variables stay as they are", from.Name), "")
 		}
@@ -115,6 +119,11 @@ func (v *variables) fill(before string) (string, error) {
 
 // bareVariable matches variables without a default.
 var bareVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`) })
+
+// none tells whether nothing is filled in, although ConfigMaps are named: those are optional, and not in the repo or empty.
+func (v *variables) none(post *kustomizev1.PostBuild) bool {
+	return len(post.SubstituteFrom) > 0 && len(v.values) == 0 && !v.open && !v.always
+}
 
 // empties returns the variables of a text that nothing sets, and that become an empty text.
 func (v *variables) empties(text []byte) []string {

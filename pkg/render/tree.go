@@ -43,11 +43,11 @@ type walk struct {
 	charts     map[string]*chartSource
 	// repositories are the sources of charts outside of the repo, by kind and then as above.
 	repositories map[string]repository
-	// artifacts are the artifacts of generators. waiting are Kustomizations of an artifact whose generator was not found yet. last says that
-	// no more generators will be found.
+	// artifacts are the artifacts of generators. waiting are the objects whose source was not found yet, and givenUp the sources that
+	// nothing declares.
 	artifacts map[string]*artifact
-	waiting   []*Object
-	last      bool
+	waiting   []waiter
+	givenUp   map[string]bool
 	// own is the source of the management cluster's own folder.
 	own kustomizev1.CrossNamespaceSourceReference
 }
@@ -86,15 +86,19 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 			r: r, mgmt: m, layouts: r.fleet.Layouts(m), scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
 			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]configMap{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{}, artifacts: map[string]*artifact{},
-			repositories: map[string]repository{},
+			repositories: map[string]repository{}, givenUp: map[string]bool{},
 		}
 		w.follow(ctx)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		w.nameTargets()
 		w.addTo(all)
 	}
 	all.Files = r.builds.files()
+	if s == (scope{}) { // a part of the fleet does not show what other parts have
+		all.Findings = append(all.Findings, r.builds.parts.findings()...)
+	}
 	nameClusters(all.Objects)
 	all.Findings = slices.Concat(all.Findings, r.seen.problems(), conflicts(all.Objects))
 	slices.SortStableFunc(all.Findings, func(a, b diag.Finding) int {
@@ -107,10 +111,17 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 
 // addTo appends the results of the scope to all.
 func (w *walk) addTo(all *Result) {
+	releases := map[*Object]*Release{}
+	for _, rel := range w.result.Releases {
+		releases[rel.Object] = rel
+	}
 	var add func(o *Object)
 	add = func(o *Object) {
 		if w.scope.holds(o) {
 			all.Objects = append(all.Objects, o)
+			if rel := releases[o]; rel != nil {
+				all.Releases = append(all.Releases, rel)
+			}
 		}
 		for _, child := range w.children[o] {
 			add(child)
@@ -122,11 +133,6 @@ func (w *walk) addTo(all *Result) {
 	for _, k := range w.result.Kustomizations {
 		if w.scope.follows(k) && (w.scope.environment == "" || k.Environment != "") {
 			all.Kustomizations = append(all.Kustomizations, k)
-		}
-	}
-	for _, rel := range w.result.Releases {
-		if w.scope.holds(rel.Object) {
-			all.Releases = append(all.Releases, rel)
 		}
 	}
 	all.Findings = append(all.Findings, w.result.Findings...)
@@ -151,11 +157,8 @@ func (w *walk) follow(ctx context.Context) {
 			w.result.Objects = append(w.result.Objects, objects...)
 			fresh = append(fresh, objects...)
 		}
-		fresh = append(fresh, w.releases(ctx, fresh)...)
-		wave = append(w.kustomizationsOf(w.awaited()), w.next(fresh)...)
-		if len(wave) == 0 {
-			w.last = true
-			wave = w.kustomizationsOf(w.awaited())
+		for wave = w.further(ctx, fresh); len(wave) == 0 && w.giveUp(); {
+			wave = w.further(ctx, nil)
 		}
 	}
 }
@@ -306,17 +309,11 @@ func (w *walk) finishOne(it *item) {
 			it.unread = append(slices.Clip(it.unread), c.source)
 			continue
 		}
-		if it.spec.PostBuild == nil {
-			findings = append(findings, it.literal(c)...)
+		if post := it.spec.PostBuild; post == nil || v.none(post) {
+			findings = append(findings, it.literal(c, v)...)
 		}
 		if changed != c { // otherwise no variable was filled in
-			for _, name := range v.empties(c.json) {
-				findings = append(findings, diag.Finding{
-					Severity: diag.SeverityWarning, Rule: RuleEmpty, File: c.source.File, Line: c.source.Line,
-					Summary: fmt.Sprintf("%s %s: nothing sets the variable %s of %s, so it becomes empty", c.Kind, c.Metadata.Name, name, it.k.Owner),
-					Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that must stay",
-				})
-			}
+			findings = append(findings, w.empties(it, c, v)...)
 		}
 		group, _, _ := strings.Cut(changed.APIVersion, "/")
 		id := strings.Join([]string{group, changed.Kind, changed.Metadata.Namespace, changed.Metadata.Name}, "\x00")
@@ -337,6 +334,24 @@ func (w *walk) finishOne(it *item) {
 		}
 	}
 	it.objects, it.findings = out, findings
+}
+
+// empties reports the variables of an object that nothing sets. In a repo with its own layout, something else may make an optional
+// ConfigMap that sets them.
+func (w *walk) empties(it *item, c *content, v *variables) (out diag.Findings) {
+	for _, name := range v.empties(c.json) {
+		f := diag.Finding{
+			Severity: diag.SeverityWarning, Rule: RuleEmpty, File: c.source.File, Line: c.source.Line,
+			Summary: fmt.Sprintf("%s %s: nothing sets the variable %s of %s, so it becomes empty", c.Kind, c.Metadata.Name, name, it.k.Owner),
+			Hint:    "set it in postBuild, give it a default (${" + name + ":=…}), or write $${ for a ${ that must stay",
+		}
+		if w.mgmt.Path != "" && len(v.absent) > 0 {
+			f.Rule = RuleMayBeEmpty
+			f.Summary += fmt.Sprintf(" unless the ConfigMap %.80s does, which is not in the repo", strings.Join(v.absent, " or "))
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // adopt makes the Objects of a built Kustomization. If another workload cluster has the same object, that Object gets one more target

@@ -120,6 +120,7 @@ func (b *builds) without(files *closure, dir string, names []string, spec buildS
 	}
 	before := left.changes(spec)
 	objects, findings := b.run(dir, names, left, spec)
+	findings = b.parts.addBuild(left, findings)
 	out.objects, out.findings = before.of(objects), append(out.findings, left.left...)
 	for _, f := range findings {
 		switch {

@@ -126,7 +126,7 @@ type topologyPool struct {
 
 // manifestCluster returns a cluster from the objects that declare it.
 func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
-	g := s.guardOf(o)
+	g := s.guardOf(o, nil)
 	c := fleetrepo.Cluster{
 		Name: o.Name, Namespace: o.Namespace, ManagementCluster: o.ManagementCluster, Manifests: true, Pools: []fleetrepo.Pool{},
 		Unprotected: g.clusterOpen || g.namespaceOpen || g.release != nil && g.releaseOpen && g.clusterOpen,

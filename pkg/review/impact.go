@@ -153,7 +153,7 @@ func (j *judge) cluster(c *ObjectChange, before, after *side) {
 		j.add(c, Impact{Kind: ImpactAddCluster, Machines: machinesIn(after.all, clusterOf(c))})
 		return
 	}
-	g := before.guardOf(c.old)
+	g := before.guardOf(c.old, after)
 	i := before.removal(g, after)
 	i.Machines = machinesIn(before.all, clusterOf(c))
 	j.addTo(c.old, i, g.suspends(after))
@@ -166,7 +166,7 @@ func (j *judge) isUnknown(c *ObjectChange, before, after *side) bool {
 	if c.Action == Removed {
 		here, there = before, after
 	}
-	release := here.guardOf(firstOf(c.new, c.old)).release
+	release := here.guardOf(firstOf(c.new, c.old), nil).release
 	return release != nil && j.failed[release.Source.File] && there.same(release) != nil
 }
 

@@ -64,8 +64,9 @@ func (s *side) beside(o *render.Object, apiVersion, kind, namespace, name string
 }
 
 // open tells whether an object is deleted when its file leaves Git (if a Kustomization applies it), or when its release
-// is uninstalled or no longer makes it (if Helm does).
-func (s *side) open(o *render.Object) bool {
+// is uninstalled or no longer makes it (if Helm does). now is the newer side, which tells what else leaves Git with it; nil stands for
+// anything that may.
+func (s *side) open(o *render.Object, now *side) bool {
 	if o == nil {
 		return false
 	}
@@ -77,7 +78,12 @@ func (s *side) open(o *render.Object) bool {
 		return false
 	}
 	owner := s.beside(o, kustomizeGroup+"/v1", render.KindKustomization, o.Owner.Namespace, o.Owner.Name)
-	return owner == nil || fieldsOf(owner)["prune"] != false
+	if owner == nil || fieldsOf(owner)["prune"] != false {
+		return true
+	}
+	// Without pruning, Flux deletes objects only with their Kustomization, and only if its deletionPolicy says so.
+	policy := fieldsOf(owner)["deletionPolicy"]
+	return (policy == "Delete" || policy == "WaitForTermination") && (now == nil || now.same(owner) == nil)
 }
 
 // marked tells whether a label or an annotation has a value.
@@ -104,12 +110,13 @@ type guard struct {
 	requested bool
 }
 
-func (s *side) guardOf(cluster *render.Object) *guard {
+// guardOf returns the protection of a cluster. now is as in open.
+func (s *side) guardOf(cluster *render.Object, now *side) *guard {
 	g := &guard{cluster: cluster, namespace: s.beside(cluster, "v1", "Namespace", "", cluster.Namespace)}
 	if cluster.Owner.Kind == render.KindHelmRelease {
 		g.release = s.beside(cluster, helmGroup+"/v2", render.KindHelmRelease, cluster.Owner.Namespace, cluster.Owner.Name)
 	}
-	g.clusterOpen, g.namespaceOpen, g.releaseOpen = s.open(cluster), s.open(g.namespace), s.open(g.release)
+	g.clusterOpen, g.namespaceOpen, g.releaseOpen = s.open(cluster, now), s.open(g.namespace, now), s.open(g.release, now)
 	g.requested = annotationsOf(g.release)[removeAnnotation] != ""
 	return g
 }
@@ -174,7 +181,7 @@ func (g *guard) suspends(now *side) bool {
 func (s *side) notKept(cluster *render.Object) string {
 	kinds := map[string]int{}
 	for _, o := range s.all {
-		if o.Owner == cluster.Owner && o.ManagementCluster == cluster.ManagementCluster && s.open(o) {
+		if o.Owner == cluster.Owner && o.ManagementCluster == cluster.ManagementCluster && s.open(o, nil) {
 			kinds[o.Kind]++
 		}
 	}
@@ -188,15 +195,14 @@ func (j *judge) staying(before, after *side) {
 		if old == nil {
 			continue
 		}
-		was := before.guardOf(old)
-		if was.namespaceGoes(after) {
+		if was := before.guardOf(old, after); was.namespaceGoes(after) {
 			j.whole[clusterIn(cluster)] = true
 			j.addTo(cluster, Impact{
 				Kind: ImpactDeleteCluster, Reason: namespaceOpen, Machines: machinesIn(before.all, clusterIn(old)), File: old.Source.File,
 			}, was.namespace.Suspended)
 			continue
 		}
-		now := after.guardOf(cluster)
+		was, now := before.guardOf(old, nil), after.guardOf(cluster, nil)
 		if equal(was.cluster, now.cluster) && equal(was.namespace, now.namespace) && equal(was.release, now.release) {
 			continue
 		}

@@ -201,8 +201,36 @@ func TestOpen(t *testing.T) {
 	} {
 		o := object("Namespace", "", "shop", "shop")
 		o.Owner, o.JSON = owner, []byte(text)
-		if got := sideOf([]*render.Object{o}).open(o); got != want {
+		if got := sideOf([]*render.Object{o}).open(o, nil); got != want {
 			t.Errorf("%s: open is %v", text, got)
+		}
+	}
+}
+
+// A deletionPolicy deletes objects with their Kustomization, also without pruning.
+func TestOpenByDeletionPolicy(t *testing.T) {
+	for spec, want := range map[string]struct{ kept, leaves bool }{
+		`{"prune":true}`:                                        {true, true},
+		`{"prune":true,"deletionPolicy":"Orphan"}`:              {true, true},
+		`{"prune":false}`:                                       {false, false},
+		`{"prune":false,"deletionPolicy":"MirrorPrune"}`:        {false, false},
+		`{"prune":false,"deletionPolicy":"Orphan"}`:             {false, false},
+		`{"prune":false,"deletionPolicy":"Delete"}`:             {false, true},
+		`{"prune":false,"deletionPolicy":"WaitForTermination"}`: {false, true},
+	} {
+		owner := object(render.KindKustomization, "flux-system", "clusters", "")
+		owner.APIVersion, owner.JSON = kustomizeGroup+"/v1", []byte(`{"metadata":{},"spec":`+spec+`}`)
+		o := object("Namespace", "", "shop", "shop")
+		o.Owner, o.JSON = render.Owner{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}, []byte(`{"metadata":{}}`)
+		before := sideOf([]*render.Object{owner, o})
+		for what, got := range map[string][2]bool{
+			"the Kustomization stays":  {before.open(o, sideOf([]*render.Object{owner})), want.kept},
+			"the Kustomization leaves": {before.open(o, sideOf(nil)), want.leaves},
+			"nobody knows":             {before.open(o, nil), want.leaves},
+		} {
+			if got[0] != got[1] {
+				t.Errorf("%s, %s: open is %v", spec, what, got[0])
+			}
 		}
 	}
 }

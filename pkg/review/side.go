@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 	"github.com/fleetctl/fleetctl/pkg/confine"
@@ -66,7 +65,7 @@ func (f *fleetFiles) completeWith(other *fleetFiles, dir string) error {
 	if known.fleet == nil {
 		known, missing = other, f
 	}
-	if slices.ContainsFunc(known.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+	if known.fleet.HasPaths() {
 		missing.fleet = known.fleet
 	}
 	return nil

@@ -20,10 +20,12 @@ var ErrNoFlux = errors.New("nothing there says what Flux applies")
 func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 	found := In(files)
 	if len(found) == 0 {
-		return nil, &diag.Error{
-			Err:  &noFleetError{dir},
-			Hint: "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one",
+		hint := "run fleetctl in the fleet repo or give its folder with --repo; `fleetctl init` makes one"
+		if folder := appliedElsewhere(files); folder != "" {
+			hint = "the Flux of another repo seems to apply this one: write a " + v1alpha1.FileName + " with a management cluster whose `path` is " +
+				"the folder that is applied, such as path: " + folder + " (and `host: {type: existing}`), and fleetctl looks at it"
 		}
+		return nil, &diag.Error{Err: &noFleetError{dir}, Hint: hint}
 	}
 	fleet := &v1alpha1.Fleet{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.Kind,
@@ -43,14 +45,12 @@ func Assume(files fs.FS, dir string) (*v1alpha1.Fleet, error) {
 // clusters. Commands that look at everything that Flux applies then look at these folders too. Any other fleet comes back as it is.
 func AddTo(fleet *v1alpha1.Fleet, files fs.FS) *v1alpha1.Fleet {
 	all := fleet.Spec.ManagementClusters
+	if !fleet.HasPaths() {
+		return fleet
+	}
 	paths, names := map[string]bool{}, map[string]bool{}
-	foreign := false
 	for i := range all {
 		paths[all[i].Dir()], names[all[i].Name] = true, true
-		foreign = foreign || all[i].Path != ""
-	}
-	if !foreign {
-		return fleet
 	}
 	more := *fleet
 	more.Spec.ManagementClusters = slices.Clone(all)

@@ -1,11 +1,15 @@
 package roots
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 const applies = `apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -175,6 +179,28 @@ func TestRoots(t *testing.T) {
 			}
 			if !slices.Equal(found, shape.roots) {
 				t.Errorf("Flux begins in %v, not in %v", shape.roots, found)
+			}
+		})
+	}
+}
+
+// A repo of releases that the Flux of another repo applies gets a hint that says what to do.
+func TestAppliedElsewhere(t *testing.T) {
+	const release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\n"
+	for name, c := range map[string]struct{ files, hint string }{
+		"overlays": {"-- apps/base/web/kustomization.yaml --\nresources: [release.yaml]\n-- apps/base/web/release.yaml --\n" + release +
+			"-- apps/staging/kustomization.yaml --\nresources: [../base/web]\n", "such as path: apps/staging "},
+		"no kustomization.yaml": {"-- apps/release.yaml --\n" + release, "such as path: . "},
+		"no Flux":               {"-- apps/cm.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "`fleetctl init` makes one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := fstest.MapFS{}
+			for _, f := range txtar.Parse([]byte(c.files)).Files {
+				files[f.Name] = &fstest.MapFile{Data: f.Data}
+			}
+			_, err := Assume(files, "/repo")
+			if got := diag.Hint(err); !errors.Is(err, ErrNoFlux) || !strings.Contains(got, c.hint) {
+				t.Errorf("%v (%s)", err, got)
 			}
 		})
 	}

@@ -48,6 +48,9 @@ func (a *accepted) has(ctx context.Context, o *object, s *schemas) bool {
 	a.mu.RLock()
 	known := a.sums[sum]
 	a.mu.RUnlock()
+	if _, gone := o.gone(s); gone != "" { // the clusters of the other object may be older
+		return false
+	}
 	var metadata map[string]any
 	return known && json.Unmarshal(text, &metadata) == nil && s.AcceptsMetadata(ctx, o.gvk(), metadata)
 }

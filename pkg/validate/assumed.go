@@ -28,10 +28,7 @@ func (r *run) assume() error {
 
 // isForeign tells whether the repo has its own layout. Such a repo is older than its use of fleetctl, and objects that it refers to may be
 // made elsewhere.
-func (r *run) isForeign() bool {
-	return r.fleet != nil && len(r.fleet.Spec.ManagementClusters) > 0 &&
-		!slices.ContainsFunc(r.fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path == "" })
-}
+func (r *run) isForeign() bool { return r.fleet != nil && r.fleet.HasPaths() }
 
 // checkFolders reports management clusters whose folder, which fleet.yaml names, does not exist.
 func (r *run) checkFolders() diag.Findings {

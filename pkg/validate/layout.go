@@ -52,7 +52,7 @@ type cluster struct {
 
 func checkLayout(t *tree, fleet *v1alpha1.Fleet, repo *fleetrepo.Repo) *placement {
 	l := &placement{tree: t, fleet: fleet, repo: repo, charts: map[[2]string]bool{}}
-	if !slices.ContainsFunc(fleet.Spec.ManagementClusters, func(m v1alpha1.ManagementCluster) bool { return m.Path != "" }) {
+	if !fleet.HasPaths() {
 		l.topFolders()
 	}
 	seen := map[string]bool{}

@@ -3,6 +3,8 @@ package validate
 import (
 	"strings"
 	"testing"
+
+	"github.com/fleetctl/fleetctl/pkg/diag"
 )
 
 // literalRepo has an object below a Flux Kustomization, which has the given postBuild.
@@ -33,6 +35,29 @@ func TestLiteralVariables(t *testing.T) {
 				t.Errorf("%q", said)
 			}
 		})
+	}
+}
+
+// An optional ConfigMap that is not in the repo may be made by others: what it may set is doubted, with other variables beside it or not.
+func TestVariablesOfOthers(t *testing.T) {
+	const optional = "substituteFrom: [{kind: ConfigMap, name: cluster-info, optional: true}]"
+	dashed := strings.Replace(tagged, ":${TAG}", "-${TAG}", 1)
+	for name, c := range map[string]struct{ postBuild, says string }{
+		"alone": {optional, "nothing fills in ${TAG}: Kustomization flux-system/app has its variables from the ConfigMap cluster-info, " +
+			"which is not in the repo"},
+		"beside others": {"substitute: {ENV: prod}, " + optional, "nothing sets the variable TAG of Kustomization flux-system/app, so it " +
+			"becomes empty unless the ConfigMap cluster-info does, which is not in the repo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := ofRule(validate(t, literalRepo(dashed, "  postBuild: {"+c.postBuild+"}\n"), knownKinds(t)).Findings, RuleVariable)
+			if len(found) != 1 || found[0].Severity != diag.SeverityWarning || !strings.Contains(found[0].Summary, c.says) {
+				t.Error(found)
+			}
+		})
+	}
+	found := ofRule(validate(t, literalRepo(dashed, "  postBuild: {substitute: {ENV: prod}}\n"), knownKinds(t)).Findings, RuleVariable)
+	if len(found) != 1 || found[0].Severity != diag.SeverityError {
+		t.Errorf("without a ConfigMap of others: %v", found)
 	}
 }
 

@@ -50,9 +50,9 @@ func (s *schemas) checkNamedKinds(ctx context.Context, o *object, content map[st
 
 func (s *schemas) checkNamedKind(ctx context.Context, o *object, at, version, kind string) *diag.Finding {
 	gvk := kschema.FromAPIVersionAndKind(version, kind)
-	if minor, hint := schema.Gone(gvk); minor > 0 && gvk.Group == "extensions" && !s.HasCRD(gvk.Group, kind) &&
-		schema.GoneAt(gvk, s.kubernetesOf(o)) {
-		f := o.at(at+".apiVersion", RuleAPIVersion, "Kubernetes serves no "+version+" "+kind+" any more", "write "+hint)
+	if where, gone := s.goneFor(o, gvk); gone && gvk.Group == "extensions" && !s.HasCRD(gvk.Group, kind) {
+		_, hint := schema.Gone(gvk)
+		f := o.at(at+".apiVersion", RuleAPIVersion, "Kubernetes serves no "+version+" "+kind+" any more"+where, "write "+hint)
 		return &f
 	}
 	problems, err := s.Check(ctx, map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": "a"}})

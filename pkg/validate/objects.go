@@ -261,18 +261,20 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	problems, err := check(ctx, content)
 	switch {
 	case errors.Is(err, schema.ErrUnknownKind):
-		o.unknown = o.gone(s) == ""
+		_, gone := o.gone(s)
+		o.unknown = gone == ""
 	case err != nil:
 		o.findings = append(o.findings, s.broken(o, err))
 	}
 	if len(problems) == 0 {
 		o.findings = append(o.findings, s.refusedCRD(ctx, o, content)...)
 	}
-	if hint := o.gone(s); hint != "" && !slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version }) {
-		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion,
-			fmt.Sprintf("Kubernetes serves no %s %s any more", o.APIVersion, o.Kind), hint))
-	}
 	gvk := o.gvk()
+	told := slices.ContainsFunc(problems, func(p schema.Problem) bool { return p.Type == schema.Version })
+	if where, hint := o.gone(s); hint != "" && !told {
+		o.findings = append(o.findings, o.at("apiVersion", RuleAPIVersion,
+			fmt.Sprintf("Kubernetes serves no %s %s any more%s", o.APIVersion, o.Kind, where), hint))
+	}
 	open := bytes.Contains(o.JSON, []byte("${")) // it has variables, whose values only the cluster knows
 	for _, p := range problems {
 		if p.Type == schema.Required && o.content != nil && !s.HasCRD(o.gvk().Group, o.gvk().Kind) {
@@ -296,14 +298,16 @@ func (o *object) judge(ctx context.Context, s *schemas, like *accepted) {
 	}
 }
 
-// gone is the hint about an API version that the Kubernetes version of the object's cluster no longer serves. It is "" if the cluster
-// serves the version, or if a CRD declares it.
-func (o *object) gone(s *schemas) string {
+// gone is the hint about an API version that the Kubernetes version of one of the object's clusters no longer serves. It is "" if all of
+// them serve the version, or if a CRD declares it. where is as in goneFor.
+func (o *object) gone(s *schemas) (where, hint string) {
 	gvk := o.gvk()
-	if minor, hint := schema.Gone(gvk); minor > 0 && !s.HasCRD(gvk.Group, gvk.Kind) && schema.GoneAt(gvk, s.kubernetesOf(o)) {
-		return fmt.Sprintf("it is gone since v1.%d: write %s", minor, hint)
+	where, gone := s.goneFor(o, gvk)
+	if !gone || s.HasCRD(gvk.Group, gvk.Kind) {
+		return "", ""
 	}
-	return ""
+	minor, instead := schema.Gone(gvk)
+	return where, fmt.Sprintf("it is gone since v1.%d: write %s", minor, instead)
 }
 
 // withoutSOPS returns an object without the fields that SOPS adds, and without encrypted values. It returns nil if nothing is left to

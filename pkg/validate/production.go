@@ -121,7 +121,7 @@ func (c *channelCheck) production(all []*object, clusters []*cluster) {
 
 // isOwn tells whether a URL names the same repository as one of own, the URLs of the fleet repo.
 func isOwn(own []string, url string) bool {
-	return slices.ContainsFunc(own, func(mine string) bool { return mine == url || v1alpha1.SameRepository(mine, url) })
+	return slices.ContainsFunc(own, func(mine string) bool { return mine == url || v1alpha1.SeemsSameRepository(mine, url) })
 }
 
 func onBranch(environment string) string {

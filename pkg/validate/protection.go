@@ -65,7 +65,8 @@ type ownerOn struct {
 	owner render.Owner
 }
 
-// unpruned returns the Flux Kustomizations that never delete an object that was removed from Git.
+// unpruned returns the Flux Kustomizations that delete neither an object that was removed from Git, nor all objects when they are removed
+// themselves.
 func (r *run) unpruned() map[ownerOn]bool {
 	out := map[ownerOn]bool{}
 	for _, o := range r.rendered.Objects {
@@ -74,10 +75,14 @@ func (r *run) unpruned() map[ownerOn]bool {
 		}
 		var says struct {
 			Spec struct {
-				Prune *bool `json:"prune"`
+				Prune          *bool  `json:"prune"`
+				DeletionPolicy string `json:"deletionPolicy"`
 			} `json:"spec"`
 		}
-		if kjson.Unmarshal(o.JSON, &says) == nil && says.Spec.Prune != nil && !*says.Spec.Prune {
+		if kjson.Unmarshal(o.JSON, &says) != nil || says.Spec.Prune == nil || *says.Spec.Prune {
+			continue
+		}
+		if policy := says.Spec.DeletionPolicy; policy != "Delete" && policy != "WaitForTermination" {
 			for _, p := range (&object{Object: o}).places() {
 				out[ownerOn{p, render.Owner{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}] = true
 			}

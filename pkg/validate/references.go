@@ -92,14 +92,14 @@ func (c *referrer) flux() {
 		c.secret("spec", "decryption", "secretRef")
 		c.from("substituteFrom", "spec", "postBuild", "substituteFrom")
 		c.dependsOn()
-		c.secret("spec", "kubeConfig", "secretRef")
+		c.kubeConfig()
 		c.onThisCluster()
 	case "HelmRelease":
 		c.source("spec", "chart", "spec", "sourceRef")
 		c.source("spec", "chartRef")
 		c.from("valuesFrom", "spec", "valuesFrom")
 		c.dependsOn()
-		c.secret("spec", "kubeConfig", "secretRef")
+		c.kubeConfig()
 		c.onThisCluster()
 	case "GitRepository", "HelmRepository", "OCIRepository", "Bucket", "HelmChart", "ImageRepository", "Provider", "Receiver":
 		for _, field := range []string{"secretRef", "certSecretRef", "proxySecretRef"} {
@@ -142,6 +142,12 @@ func (c *referrer) from(name string, path ...string) {
 	}
 }
 
+// kubeConfig adds the reference to the Secret or the ConfigMap that leads to another cluster.
+func (c *referrer) kubeConfig() {
+	c.secret("spec", "kubeConfig", "secretRef")
+	c.add(RuleMissingConfig, "ConfigMap", "", c.fields.Text("spec", "kubeConfig", "configMapRef", "name"), "spec.kubeConfig.configMapRef.name")
+}
+
 func (c *referrer) dependsOn() {
 	for i, on := range c.fields.List("spec", "dependsOn") {
 		c.add(RuleMissingDepends, c.Kind, on.Text("namespace"), on.Text("name"), fmt.Sprintf("spec.dependsOn[%d].name", i))
@@ -158,8 +164,12 @@ func WithoutComment(hint string) string {
 }
 
 // missing returns the finding about a reference to an object that does not exist. elsewhere says that the object may be made outside of
-// this repo.
+// this repo. Then only a name that is mistyped is an error.
 func (o *object) missing(ref reference, where string, nearest string, elsewhere bool) diag.Finding {
+	doubt := (ref.doubtful || elsewhere) && !isSlip(ref.name, nearest)
+	if doubt {
+		nearest = ""
+	}
 	name := ref.name
 	if ref.namespace != "" {
 		name = ref.namespace + "/" + name
@@ -177,21 +187,16 @@ func (o *object) missing(ref reference, where string, nearest string, elsewhere 
 		hint = "put it into the repo, encrypted with SOPS" + sayInComment + ref.rule + " reason"
 	case ref.kind == "HelmChart":
 		hint = "a file like it stands in the folder of the environment: `fleetctl cluster add` writes it with the first cluster of a flavour"
+	case doubt && (ref.rule == RuleMissingSource || ref.rule == RuleMissingDepends || ref.rule == RuleMissingConfig):
+		hint = "add it to the repo" + sayInComment + ref.rule + " reason"
 	case ref.rule == RuleMissingID:
 		hint = "`fleetctl identity add` writes one into the mgmt folder of the management cluster"
 	}
 	f := o.at(ref.field, ref.rule, fmt.Sprintf("there is no %s %.120s%s", ref.kind, name, where), hint)
-	oftenElsewhere := ref.rule == RuleMissingSecret || ref.rule == RuleMissingConfig || ref.rule == RuleMissingNS
-	if !isTypo(ref.name, nearest) && (ref.doubtful || elsewhere && oftenElsewhere) {
+	if doubt {
 		f.Severity = diag.SeverityWarning
 	}
 	return f
-}
-
-// isTypo tells whether name is a misspelling of nearest, and not the name of another object that is made elsewhere. Names that differ by a
-// whole word are names of different objects.
-func isTypo(name, nearest string) bool {
-	return nearest != "" && (isHashed(name, nearest) || max(len(name)-len(nearest), len(nearest)-len(name)) <= 2)
 }
 
 // isHashed tells whether with is name and the hash that generators of kustomize append.

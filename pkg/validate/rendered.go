@@ -18,8 +18,8 @@ var renderedRules = map[string]string{
 	render.RulePath:   RuleMissingPath,
 	render.RuleRemote: RuleKustomize, render.RuleIncomplete: RuleKustomize,
 	render.RuleKustomize: RuleKustomize, render.RuleSubstitute: RuleVariable, render.RuleEmpty: RuleVariable, render.RulePatch: RulePatch,
-	render.RuleLiteral: RuleVariable,
-	render.RuleSource:  RuleForeign, render.RuleSubmodule: RuleForeign, render.RuleValues: RuleValue,
+	render.RuleLiteral: RuleVariable, render.RuleMayBeEmpty: RuleVariable,
+	render.RuleSource: RuleForeign, render.RuleSubmodule: RuleForeign, render.RuleValues: RuleValue,
 	render.RuleField: RuleUnknownField, render.RuleChart: RuleHelm, render.RuleDuplicate: RuleDuplicate, render.RuleTwice: RuleDuplicate,
 	render.RuleConflict: RuleConflict,
 }

@@ -61,8 +61,9 @@ type resolver struct {
 	clusters map[known]bool
 	// opaque are the places to which objects from outside of the repo are applied.
 	opaque map[place]bool
-	// strange are the places to which whole folders from outside of the repo are applied.
-	strange map[place]bool
+	// strange are the places to which whole folders from outside of the repo are applied. unbound are those of them where the rights of no
+	// tenant bound what such a folder brings.
+	strange, unbound map[place]bool
 	// read are the ConfigMaps of ClusterResourceSets that were already checked.
 	read map[*render.Object]bool
 	// around is the result of surround.
@@ -114,7 +115,7 @@ func (o *object) places() []place {
 func (r *run) checkReferences(all []*object) diag.Findings {
 	s := &resolver{
 		run: r, objects: map[known]bool{}, names: map[known][]string{}, clusters: map[known]bool{}, opaque: map[place]bool{},
-		strange: map[place]bool{}, read: map[*render.Object]bool{},
+		strange: map[place]bool{}, unbound: map[place]bool{}, read: map[*render.Object]bool{},
 		wanted: map[groupKind]bool{}, owners: map[known]*object{}, lacks: map[said]known{},
 		scalers: map[scaledIn]*object{}, values: map[valuesIn]bool{}, claims: map[claim]*object{},
 	}
@@ -228,6 +229,41 @@ func (s *resolver) findOpaque() {
 			s.opaque[k.place], s.strange[k.place] = true, true
 		}
 	}
+	for _, o := range s.applied {
+		if o.IsKustomization() && !follows[o.ManagementCluster+"\x00"+o.Namespace+"/"+o.Name] && !o.actsAsTenant() {
+			for _, p := range o.places() {
+				s.unbound[p] = true
+			}
+		}
+	}
+}
+
+// actsAsTenant tells whether a Flux Kustomization applies its objects with the rights of a ServiceAccount of its namespace.
+func (o *object) actsAsTenant() bool {
+	var says struct {
+		Spec struct {
+			ServiceAccountName string `json:"serviceAccountName"`
+		} `json:"spec"`
+	}
+	return kjson.Unmarshal(o.JSON, &says) == nil && says.Spec.ServiceAccountName != ""
+}
+
+// mayBeElsewhere tells whether the object that a reference of o names may come to a place from outside of this repo.
+func (s *resolver) mayBeElsewhere(p place, o *object, ref reference) bool {
+	switch ref.rule {
+	case RuleMissingSecret, RuleMissingConfig, RuleMissingNS:
+		return s.run.isForeign()
+	case RuleMissingDepends:
+		return s.unbound[p]
+	case RuleMissingSource:
+		if s.unbound[p] {
+			return true
+		}
+		// Terraform, a cloud, or a chart may make the source with which the cluster's Flux begins.
+		return s.run.isForeign() && (ref.kind == "GitRepository" || o.IsKustomization()) &&
+			!slices.ContainsFunc(s.called(p, ref.name), func(other *object) bool { return other.Kind == ref.kind })
+	}
+	return false
 }
 
 // check reports the references of one object that lead nowhere, and its namespace if that is missing.
@@ -267,7 +303,7 @@ func (s *resolver) check(o *object) diag.Findings {
 				}
 				continue
 			}
-			f := o.missing(ref, where, nearest, s.run.isForeign())
+			f := o.missing(ref, where, nearest, s.mayBeElsewhere(p, o, ref))
 			switch {
 			case ref.rule == RuleClusterRef:
 				s.explain(&f, p, o, ref)

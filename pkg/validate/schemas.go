@@ -42,8 +42,21 @@ type schemas struct {
 	kubernetes map[place]string
 }
 
-// kubernetesOf is the Kubernetes version of the cluster that an object is applied to; "" if the repo does not declare it.
-func (s *schemas) kubernetesOf(o *object) string { return s.kubernetes[o.places()[0]] }
+// goneFor tells whether a cluster that an object is applied to no longer serves an API version. where names the cluster if there are
+// others.
+func (s *schemas) goneFor(o *object, gvk kschema.GroupVersionKind) (where string, gone bool) {
+	for _, p := range o.places() {
+		version := s.kubernetes[p]
+		if !schema.GoneAt(gvk, version) {
+			continue
+		}
+		if version != "" && len(o.Targets) > 1 {
+			where = fmt.Sprintf(" on %s, which has Kubernetes %.40s", p, version)
+		}
+		return where, true
+	}
+	return "", false
+}
 
 // versionsOf returns the Kubernetes versions of clusters: from their values, or from their objects if the repo declares clusters by
 // manifests.

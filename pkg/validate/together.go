@@ -41,11 +41,12 @@ func (s *resolver) together(all diag.Findings) diag.Findings {
 	return out
 }
 
-// oncePerNamespace merges the warnings about objects of one namespace that may be missing.
+// oncePerNamespace merges the warnings about objects of one namespace that may be missing, and those about one source.
 func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
 	doubted := func(f diag.Finding) (known, bool) {
 		lacks, ok := s.lacks[sayingOf(f)]
-		return lacks, ok && f.Rule == RuleMissingNS && f.Severity == diag.SeverityWarning && s.run.saidTogether(f)
+		return lacks, ok && (f.Rule == RuleMissingNS || f.Rule == RuleMissingSource) && f.Severity == diag.SeverityWarning &&
+			s.run.saidTogether(f)
 	}
 	first, objects := map[known]diag.Finding{}, map[known]int{}
 	for _, f := range all {
@@ -65,7 +66,11 @@ func (s *resolver) oncePerNamespace(all diag.Findings) diag.Findings {
 	for i, f := range out {
 		namespace, ok := doubted(f)
 		if n := objects[namespace]; ok && n > 1 {
-			out[i].Hint = strings.TrimPrefix(fmt.Sprintf("%s; it is said once for all objects in it (%d)", f.Hint, n), "; ")
+			which := "in it"
+			if f.Rule == RuleMissingSource {
+				which = "that name it"
+			}
+			out[i].Hint = strings.TrimSuffix(fmt.Sprintf("it is said once for all objects %s (%d); %s", which, n, f.Hint), "; ")
 		}
 	}
 	return out

@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"cmp"
 	"errors"
 	"net/url"
 	"strconv"
@@ -137,31 +136,4 @@ func (g Git) ForgeType() ForgeType {
 		return ""
 	}
 	return ForgeOf(u.Hostname())
-}
-
-// SameRepository tells whether two URLs name the same repository. It ignores a suffix .git, the user, and slashes at the end. It compares
-// ports only if both URLs use the same protocol.
-func SameRepository(a, b string) bool {
-	if a == "" || b == "" {
-		return false
-	}
-	first, err := (Git{URL: a}).ParseURL()
-	if err != nil {
-		return a == b
-	}
-	second, err := (Git{URL: b}).ParseURL()
-	if err != nil {
-		return a == b
-	}
-	plain := func(p string) string { return strings.TrimSuffix(strings.Trim(p, "/"), ".git") }
-	if !strings.EqualFold(first.Hostname(), second.Hostname()) || plain(first.Path) != plain(second.Path) {
-		return false
-	}
-	return first.Scheme != second.Scheme || defaultPort(first.Scheme, first.Port()) == defaultPort(second.Scheme, second.Port())
-}
-
-// defaultPort returns the given port, or else the default port of the protocol.
-func defaultPort(scheme, given string) string {
-	defaults := map[string]string{"https": "443", "http": "80", "ssh": "22"}
-	return cmp.Or(given, defaults[scheme])
 }

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -14,6 +15,12 @@ var ErrNoManagementCluster = errors.New("no such management cluster")
 
 // NoCloud is the folder of a management cluster without an infrastructure provider.
 const NoCloud = "none"
+
+// HasPaths tells whether the repo has folders of its own layout, because it is older than its use of fleetctl. A management cluster that
+// `fleetctl management add` writes later has fleetctl's layout beside them.
+func (f *Fleet) HasPaths() bool {
+	return slices.ContainsFunc(f.Spec.ManagementClusters, func(m ManagementCluster) bool { return m.Path != "" })
+}
 
 // ManagementCluster returns a pointer to the management cluster of this name in f. An empty name stands for the only management cluster.
 // The error lists the names to choose from.

@@ -57,7 +57,7 @@ func (v *validator) repository(at string, m *ManagementCluster, f *Fleet) {
 	v.git(at+".git", own.Git)
 	if own.Git.URL == "" {
 		v.errorf(RuleRequired, at+".git.url", "", "required field is missing")
-	} else if SameRepository(own.Git.URL, f.Spec.Git.URL) {
+	} else if SeemsSameRepository(own.Git.URL, f.Spec.Git.URL) {
 		v.errorf(RuleDuplicate, at+".git.url", "remove `repository:` to share the repository of this fleet",
 			"this is the repository of this fleet")
 	}
