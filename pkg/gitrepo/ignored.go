@@ -38,7 +38,7 @@ func IgnoredIn(ctx context.Context, dir string) []string {
 		return nil
 	}
 	prefix = filepath.ToSlash(prefix)
-	names, err := r.ignored(ctx, prefix)
+	names, err := r.ignored(ctx)
 	if err != nil {
 		return nil
 	}
@@ -57,29 +57,6 @@ func IgnoredIn(ctx context.Context, dir string) []string {
 	return inside
 }
 
-// ignored returns the ignored files and folders of the working tree that the index does not have, sorted: all of those in a folder of the
-// working tree, and maybe others. The git program knows every list of them. Where it refuses the repository, the lists are read here:
-// nothing of the repository is run for that.
-func (r *Repo) ignored(ctx context.Context, in string) ([]string, error) {
-	if gitProgram() != "" {
-		out, err := r.runGit(ctx, nil, nil, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", in)
-		if err == nil {
-			var names []string
-			for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-				if name = strings.TrimSuffix(name, "/"); name != "" && name != "." {
-					names = append(names, name)
-				}
-			}
-			slices.Sort(names)
-			return names, nil
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return r.ignoredByLists(ctx)
-}
-
 const (
 	maxIgnoreList = 1 << 20
 	// maxMatches bounds how often a name is held against a pattern, which a hostile repository could otherwise have done without an end.
@@ -88,8 +65,9 @@ const (
 
 var errTooManyMatches = errors.New("the lists of ignored files are too long")
 
-// ignoredByLists is ignored without the git program. It does not know the lists of the user and of the machine.
-func (r *Repo) ignoredByLists(ctx context.Context) ([]string, error) {
+// ignored returns the ignored files and folders of the working tree that the index does not have, sorted. It starts no program: who only
+// reads a repository must not run what it says. So it does not know the lists of the user and of the machine.
+func (r *Repo) ignored(ctx context.Context) ([]string, error) {
 	index := &lock{gitDir: r.gitDir}
 	if err := index.readIndex(); err != nil {
 		return nil, err
