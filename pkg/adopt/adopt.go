@@ -88,7 +88,7 @@ func Look(ctx context.Context, o Options) (*Report, error) {
 	if o.CacheDir != "" {
 		needs.Write = []string{o.CacheDir}
 	}
-	report, err := Task.Run(ctx, question{dir, o.CacheDir}, needs)
+	report, err := Task.Run(ctx, question{dir, o.CacheDir, fleetrepo.NotOwn(gitrepo.IgnoredIn(ctx, dir))}, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +159,17 @@ func (r *Report) hiding() error {
 	return fmt.Errorf("%w\n  and %d more", all[:mostProblems], len(all)-mostProblems)
 }
 
-// question is what the process that looks is asked.
-type question struct{ Dir, CacheDir string }
+// question is what the process that looks is asked. Ignored are files and folders of Dir that no commit gets.
+type question struct {
+	Dir, CacheDir string
+	Ignored       []string
+}
 
 // Task is the part of Look that reads what the repo says.
 var Task = confine.New("adopt", look)
 
 func look(ctx context.Context, q question) (*Report, error) {
-	files, err := render.Dir(q.Dir)
+	files, err := render.Dir(q.Dir, q.Ignored...)
 	if err != nil {
 		return nil, err
 	}

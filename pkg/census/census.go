@@ -36,7 +36,8 @@ func Clusters(ctx context.Context, repo *fleetrepo.Repo) ([]fleetrepo.Cluster, d
 	if err != nil || !HasManifests(repo) {
 		return all, findings, err
 	}
-	written, err := Task.Run(ctx, question{Dir: repo.Dir}, confine.Needs{Read: []string{repo.Dir}})
+	q := question{Dir: repo.Dir, Ignored: fleetrepo.NotOwn(gitrepo.IgnoredIn(ctx, repo.Dir))}
+	written, err := Task.Run(ctx, q, confine.Needs{Read: []string{repo.Dir}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,8 +54,11 @@ func MergeErrors(findings, rendered diag.Findings) diag.Findings {
 	return findings
 }
 
-// question asks which clusters the repo in a folder has as objects of Cluster API.
-type question struct{ Dir string }
+// question asks which clusters the repo in a folder has as objects of Cluster API. Ignored are files and folders that no commit gets.
+type question struct {
+	Dir     string
+	Ignored []string
+}
 
 // answer lists these clusters, and what is wrong with the repo.
 type answer struct {
@@ -66,7 +70,7 @@ type answer struct {
 var Task = confine.New("census", task)
 
 func task(ctx context.Context, q question) (*answer, error) {
-	files, err := render.Dir(q.Dir)
+	files, err := render.Dir(q.Dir, q.Ignored...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package plain
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,6 +14,15 @@ func Count(n int, what string) string {
 		return "1 " + what
 	}
 	return Thousands(n) + " " + Plural(what)
+}
+
+// PerKind is text such as "1 ConfigMap, 2 Roles".
+func PerKind(kinds map[string]int) string {
+	parts := make([]string, 0, len(kinds))
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		parts = append(parts, Count(kinds[kind], kind))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Are is the verb for so many things.

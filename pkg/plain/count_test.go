@@ -32,3 +32,10 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestPerKind(t *testing.T) {
+	got := PerKind(map[string]int{"ConfigMap": 1, "NetworkPolicy": 2, "Endpoints": 3, "Role": 2, "Ingress": 2})
+	if want := "1 ConfigMap, 3 Endpoints, 2 Ingresses, 2 NetworkPolicies, 2 Roles"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,10 +1,8 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -18,7 +16,6 @@ import (
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
-	"helm.sh/helm/v4/pkg/ignore"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -48,6 +45,8 @@ type loadedChart struct {
 	files []*archive.BufferedFile
 	sum   key
 	err   error
+	// local are the folders of charts of the repo that it depends on, by Helm's names for them.
+	local map[string]string
 
 	parsed   sync.Once
 	chart    *chart.Chart
@@ -88,39 +87,11 @@ func (l *loadedChart) read(r *repo) error {
 	if !r.isFile(path.Join(l.dir, "Chart.yaml")) {
 		return diag.Errorf("spec.chart.spec.chart is a folder from the top of the repo", "there is no chart %s in the repo", l.dir)
 	}
-	rules := ignore.Empty()
-	if content, err := r.read(path.Join(l.dir, ignore.HelmIgnore)); err == nil {
-		if rules, err = ignore.Parse(bytes.NewReader(content)); err != nil {
-			return fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
-		}
+	var err error
+	if l.files, err = readChart(r, l.dir); err != nil {
+		return err
 	}
-	rules.AddDefaults()
-	err := fs.WalkDir(r.files, l.dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || name == l.dir {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		short := strings.TrimPrefix(name, l.dir+"/")
-		switch {
-		case rules.Ignore(short, info) && entry.IsDir():
-			return fs.SkipDir
-		case entry.IsDir() || rules.Ignore(short, info):
-			return nil
-		}
-		content, err := r.read(name)
-		if err != nil {
-			return err
-		}
-		if findings := Screen(name, content); findings != nil && isYAML(name) && !strings.Contains("/"+short, "/templates/") {
-			return findings
-		}
-		l.files = append(l.files, &archive.BufferedFile{Name: short, Data: bytes.TrimPrefix(content, []byte("\ufeff"))})
-		return nil
-	})
-	if err != nil {
+	if err := l.addLocal(r); err != nil {
 		return err
 	}
 	parts := make([][]byte, 0, 2*len(l.files))
@@ -149,6 +120,7 @@ func (l *loadedChart) parse(known *valuesschema.Schemas) (*chart.Chart, error) {
 		if l.parseErr = checkInnerCharts(l.chart); l.parseErr != nil {
 			return
 		}
+		maps.Copy(l.inner, l.local)
 		l.inner.alias(l.chart)
 		l.schemas = map[string]*valuesschema.Schema{}
 		l.parseErr = l.compile(l.chart, known)

@@ -20,6 +20,21 @@ func IsManifestCluster(o *Object) bool {
 	return IsCluster(o) && len(o.Targets) == 0 && o.Environment == "" && o.Cluster == ClusterID(o.Namespace, o.Name)
 }
 
+// HoldsMachines tells whether machines or the infrastructure of a cluster go with an object of Cluster API or of one of its providers. A
+// Cluster holds all of it, and is not meant.
+func HoldsMachines(o *Object) bool {
+	group, _, _ := strings.Cut(o.APIVersion, "/")
+	if group != capiGroup && !strings.HasSuffix(group, "."+capiGroup) || IsCluster(o) {
+		return false
+	}
+	for _, end := range []string{"Cluster", "ControlPlane", "MachineDeployment", "MachinePool", "MachineSet", "Machine"} {
+		if strings.HasSuffix(o.Kind, end) {
+			return true
+		}
+	}
+	return false
+}
+
 // capiObject has the fields of Cluster API objects that refer to their cluster and to their parts.
 type capiObject struct {
 	Metadata struct {

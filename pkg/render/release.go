@@ -33,6 +33,12 @@ type job struct {
 	at      whereabouts
 	// idle are the findings about its post renderers.
 	idle diag.Findings
+	// open says that variables of its Kustomization are secret or not in the repo, so that its values may still have some.
+	open bool
+	// lacks are the Secrets and ConfigMaps whose values it is rendered without.
+	lacks []string
+	// foreign says that the repo has its own layout.
+	foreign bool
 	// configMap finds the data of a ConfigMap in the namespace of the HelmRelease.
 	configMap func(name string) (configMap, bool)
 }
@@ -110,12 +116,41 @@ func (r *Renderer) renderChart(j *job) ([]*content, diag.Findings) {
 	if objects, ok := r.cache.get(k); ok {
 		return objects, findings
 	}
+	var objects []*content
+	var problems diag.Findings
 	if j.release.Outside == nil {
-		objects, problems := r.renderNew(j, k, loaded, defaults, values)
-		return objects, append(findings, problems...)
+		objects, problems = r.renderNew(j, k, loaded, defaults, values)
+	} else {
+		objects, problems = r.once.render(k, func() ([]*content, diag.Findings) { return r.renderNew(j, k, loaded, defaults, values) })
 	}
-	objects, problems := r.once.render(k, func() ([]*content, diag.Findings) { return r.renderNew(j, k, loaded, defaults, values) })
+	if lacks := j.lacking(values); lacks != "" && problems.Err() != nil && r.isSound(j, loaded) {
+		return nil, j.excused(lacks, problems)
+	}
 	return objects, append(findings, problems...)
+}
+
+// isSound tells whether a chart can be rendered with some values.
+func (r *Renderer) isSound(j *job, loaded *loadedChart) bool {
+	c, err := loaded.parse(r.charts.schemas)
+	return err == nil && j.unfit(c) == nil
+}
+
+// lacking returns what the values lack, for people; "" if nothing is known to lack.
+func (j *job) lacking(values map[string]any) string {
+	lacks := slices.Clone(j.lacks)
+	if text, err := json.Marshal(values); err == nil && j.open && bareVariable().Match(text) {
+		lacks = append(lacks, "the variables that are not in the repo")
+	}
+	return strings.Join(lacks, " and ")
+}
+
+// excused returns the warning in place of errors that may come of what the values lack: a required value, or a text in the place of a
+// number.
+func (j *job) excused(lacks string, problems diag.Findings) diag.Findings {
+	first := problems[slices.IndexFunc(problems, func(f diag.Finding) bool { return f.Severity == diag.SeverityError })]
+	says := strings.TrimPrefix(first.Summary, j.release.Owner.String()+": ")
+	return j.finding(diag.SeverityWarning, RuleValues, "it cannot be rendered without "+lacks+", so its objects are not checked: "+says,
+		"give the values that the chart demands in spec.values or in a ConfigMap of the repo, or a default in the chart")
 }
 
 // renderNew renders a release that is not in the cache.
@@ -161,15 +196,14 @@ func (j *job) key(loaded *loadedChart, defaults, values map[string]any) (key, er
 
 // install renders the chart's templates and adds its CRDs.
 func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[string]any) ([]*content, diag.Findings) {
-	caps, err := capabilities(j.kubernetesVersion)
-	if err != nil {
+	if err := j.unfit(c); err != nil {
+		if _, fetched := errors.AsType[elsewhere](err); fetched && j.foreign && j.release.Outside == nil {
+			return nil, j.finding(diag.SeverityWarning, RuleSource, err.Error()+": its objects are not rendered", diag.Hint(err))
+		}
 		return nil, j.failed(RuleChart, err)
 	}
-	if c.Metadata.KubeVersion != "" && !chartutil.IsCompatibleRange(c.Metadata.KubeVersion, caps.KubeVersion.String()) {
-		return nil, j.failed(RuleChart, fmt.Errorf("the chart wants Kubernetes %s, and this is %s", c.Metadata.KubeVersion,
-			caps.KubeVersion.Version))
-	}
-	if err := missingDependencies(c); err != nil {
+	caps, err := capabilities(j.kubernetesVersion)
+	if err != nil {
 		return nil, j.failed(RuleChart, err)
 	}
 	j.at.set("the dependencies of the chart: their conditions, aliases and import-values")
@@ -196,15 +230,16 @@ func (j *job) install(r *repo, loaded *loadedChart, c *chart.Chart, values map[s
 	return j.objects(loaded, c, files)
 }
 
-// missingDependencies returns an error if Chart.yaml names charts that are not below charts/.
-func missingDependencies(c *chart.Chart) error {
-	for _, wanted := range c.Metadata.Dependencies {
-		if !slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == wanted.Name }) {
-			return diag.Errorf("run `helm dependency build` and commit what it makes below charts/",
-				"the chart %s depends on %s, which is not below its charts folder", c.Name(), wanted.Name)
-		}
+// unfit returns the error of a chart that cannot be rendered with any values.
+func (j *job) unfit(c *chart.Chart) error {
+	caps, err := capabilities(j.kubernetesVersion)
+	if err != nil {
+		return err
 	}
-	return nil
+	if c.Metadata.KubeVersion != "" && !chartutil.IsCompatibleRange(c.Metadata.KubeVersion, caps.KubeVersion.String()) {
+		return fmt.Errorf("the chart wants Kubernetes %s, and this is %s", c.Metadata.KubeVersion, caps.KubeVersion.Version)
+	}
+	return missingDependencies(c)
 }
 
 // judge checks the values against the schemas of the chart and of its inner charts.

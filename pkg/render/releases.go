@@ -80,7 +80,8 @@ func (w *walk) perValues(j *job) []*job {
 		}
 		own := &job{
 			release: j.release, object: j.object, targets: []string{target}, spec: j.spec, chart: j.chart,
-			kubernetesVersion: j.kubernetesVersion, planned: j.planned, configMap: w.configMapsOf([]string{target}, j.object.Namespace),
+			kubernetesVersion: j.kubernetesVersion, planned: j.planned, open: j.open, foreign: j.foreign,
+			configMap: w.configMapsOf([]string{target}, j.object.Namespace),
 		}
 		byValues[id] = own
 		all = append(all, own)
@@ -149,6 +150,7 @@ func (w *walk) complete(j *job) {
 		j.kubernetesVersion = w.mgmt.KubernetesVersion
 	}
 	j.configMap = w.configMapsOf(j.targets, j.object.Namespace)
+	j.open, j.foreign = w.open[j.object.Owner], w.r.fleet.HasPaths()
 }
 
 // findChart finds the chart of a HelmRelease. If it cannot, it returns the reason and the rule of the finding.

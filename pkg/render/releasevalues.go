@@ -36,6 +36,7 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 	var findings diag.Findings
 	for _, from := range spec.ValuesFrom {
 		if from.Kind == "Secret" {
+			j.lacks = append(j.lacks, "the values of Secret "+from.Name)
 			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
 				fmt.Sprintf("the values of Secret %s are never read: this is rendered without them", from.Name),
 				"what has to be reviewed does not belong in a Secret")...)
@@ -49,6 +50,7 @@ func (r *Renderer) values(j *job) (map[string]any, diag.Findings) {
 		case !ok && from.Optional:
 			continue
 		case !ok:
+			j.lacks = append(j.lacks, "the values of ConfigMap "+from.Name)
 			findings = append(findings, j.finding(diag.SeverityWarning, RuleValues,
 				fmt.Sprintf("ConfigMap %s with the key %s is not in the repo: this is rendered without it", from.Name, from.GetValuesKey()), "")...)
 			continue

@@ -90,9 +90,9 @@ func New(files fs.FS, fleet *v1alpha1.Fleet, o Options) *Renderer {
 }
 
 // Dir returns the files of a folder, for New. Files outside of the folder cannot be read. Symbolic links are left out, because Flux does
-// not apply them. The error says that the folder cannot be opened.
-func Dir(dir string) (fs.FS, error) {
-	files, err := within.FS(dir)
+// not apply them, and so are the files and folders in without. The error says that the folder cannot be opened.
+func Dir(dir string, without ...string) (fs.FS, error) {
+	files, err := within.FS(dir, without...)
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}

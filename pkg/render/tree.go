@@ -48,6 +48,8 @@ type walk struct {
 	artifacts map[string]*artifact
 	waiting   []waiter
 	givenUp   map[string]bool
+	// open are the Kustomizations with variables that are secret or not in the repo.
+	open map[Owner]bool
 	// own is the source of the management cluster's own folder.
 	own kustomizev1.CrossNamespaceSourceReference
 }
@@ -63,6 +65,8 @@ type item struct {
 	k         *Kustomization
 	spec      kustomizev1.KustomizationSpec
 	namespace string
+	// open says that some of its variables are secret or not in the repo.
+	open bool
 
 	outcome
 }
@@ -86,7 +90,7 @@ func (r *Renderer) render(ctx context.Context, s scope) (*Result, error) {
 			r: r, mgmt: m, layouts: r.fleet.Layouts(m), scope: s, result: &Result{}, total: sum, children: map[*Object][]*Object{},
 			seen: map[string]bool{}, shared: map[sharedKey]*Object{}, configMaps: map[string]configMap{}, sources: map[string]gitSource{},
 			charts: map[string]*chartSource{}, artifacts: map[string]*artifact{},
-			repositories: map[string]repository{}, givenUp: map[string]bool{},
+			repositories: map[string]repository{}, givenUp: map[string]bool{}, open: map[Owner]bool{},
 		}
 		w.follow(ctx)
 		if err := ctx.Err(); err != nil {
@@ -232,6 +236,9 @@ func (w *walk) build(ctx context.Context, wave []*item) {
 		w.learn(it.objects, it.k.Targets)
 	}
 	each(wave, func(it *item) { w.finishOne(it) })
+	for _, it := range wave {
+		w.open[it.k.Owner] = w.open[it.k.Owner] || it.open
+	}
 }
 
 // each calls do for all items, in as many goroutines as there are processors.
@@ -295,6 +302,7 @@ func (w *walk) finishOne(it *item) {
 	v, findings := variablesOf(it.k, it.spec.PostBuild, func(name string) (map[string]string, bool) {
 		return w.configMap(nil, it.namespace, name) // the ConfigMaps are on the management cluster, not on the target
 	})
+	it.open = v != nil && v.open
 	findings = append(slices.Clip(it.findings), findings...)
 	out := make([]*content, 0, len(it.objects))
 	seen := map[string]*content{}

@@ -129,7 +129,7 @@ func (s *side) manifestCluster(o *render.Object) fleetrepo.Cluster {
 	g := s.guardOf(o, nil)
 	c := fleetrepo.Cluster{
 		Name: o.Name, Namespace: o.Namespace, ManagementCluster: o.ManagementCluster, Manifests: true, Pools: []fleetrepo.Pool{},
-		Unprotected: g.clusterOpen || g.namespaceOpen || g.release != nil && g.releaseOpen && g.clusterOpen,
+		Unprotected: g.clusterOpen || g.namespaceOpen || g.release != nil && g.releaseOpen && g.clusterOpen || len(g.parts) > 0,
 		File:        o.Source.File, Line: o.Source.Line,
 	}
 	var says clusterObject

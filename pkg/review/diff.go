@@ -100,7 +100,7 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 			return nil, err
 		}
 	}
-	sides := sides{Dir: dir, CacheDir: render.CacheFor(o.CacheDir, dir)}
+	sides := sides{Dir: dir, Ignored: ignoredIn(ctx, dir), CacheDir: render.CacheFor(o.CacheDir, dir)}
 	if sides.Before, err = snapshotOf(git, report.From); err != nil {
 		return nil, err
 	}
@@ -125,6 +125,8 @@ func Diff(ctx context.Context, o DiffOptions) (*Report, error) {
 // folder.
 type sides struct {
 	Dir, CacheDir string
+	// Ignored are the files and folders of Dir that Git ignores and does not track.
+	Ignored       []string
 	Before, After *snapshot
 }
 
@@ -153,7 +155,7 @@ func diffTask(ctx context.Context, s sides) (*Report, error) {
 	if s.After != nil {
 		now, err = s.After.side()
 	} else {
-		now, err = folderSide(s.Dir)
+		now, err = folderSide(s.Dir, s.Ignored)
 	}
 	if err != nil {
 		return nil, err

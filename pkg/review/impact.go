@@ -51,7 +51,7 @@ type Impact struct {
 	// Requested says that a cluster's deletion was prepared by `fleetctl cluster remove`, or that the loss of its protection is the first step
 	// of that command.
 	Requested bool `json:"requested,omitempty"`
-	// Runs says that a cluster that leaves the repo continues to run.
+	// Runs says that a cluster or a pool that leaves the repo continues to run.
 	Runs bool `json:"runs,omitempty"`
 	// BothSteps says that the compared range has both steps of `fleetctl cluster remove` for a cluster that leaves the
 	// repo.
@@ -93,7 +93,7 @@ func impactOf(changes []ObjectChange, before, after []*render.Object, failed map
 	j.staying(was, now)
 	for i := range changes {
 		if !j.whole[clusterOf(&changes[i])] {
-			j.machines(&changes[i])
+			j.machines(&changes[i], was, now)
 		}
 	}
 	for i := range changes {
@@ -188,7 +188,7 @@ func machinesIn(all []*render.Object, cluster clusterID) int {
 }
 
 // machines finds machines that are replaced, made or deleted in a cluster that stays.
-func (j *judge) machines(c *ObjectChange) {
+func (j *judge) machines(c *ObjectChange, before, after *side) {
 	if strings.HasSuffix(c.Kind, "MachinePool") && !is(c, capiGroup, "MachinePool") {
 		j.cloudPool(c)
 		return
@@ -199,7 +199,7 @@ func (j *judge) machines(c *ObjectChange) {
 	case c.Action == Added:
 		j.add(c, Impact{Kind: ImpactAddPool, Pool: now.pool(c), Machines: now.count(), To: now.size()})
 	case c.Action == Removed:
-		j.add(c, Impact{Kind: ImpactRemovePool, Pool: was.pool(c), Machines: was.count(), From: was.size()})
+		j.add(c, Impact{Kind: ImpactRemovePool, Pool: was.pool(c), Machines: was.count(), From: was.size(), Runs: !before.open(c.old, after)})
 	default:
 		j.changed(c, was, now)
 	}
@@ -324,17 +324,8 @@ func (j *judge) counted() []Impact {
 		case Changed:
 		}
 		all = append(all, Impact{
-			Kind: ImpactOther, Environment: at.environment, Objects: total[at], Summary: words + ": " + perKind(kinds[at]),
+			Kind: ImpactOther, Environment: at.environment, Objects: total[at], Summary: words + ": " + plain.PerKind(kinds[at]),
 		})
 	}
 	return all
-}
-
-// perKind is text such as "1 ConfigMap, 2 Roles".
-func perKind(kinds map[string]int) string {
-	parts := make([]string, 0, len(kinds))
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, plain.Count(kinds[kind], kind))
-	}
-	return strings.Join(parts, ", ")
 }

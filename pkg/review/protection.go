@@ -1,10 +1,10 @@
 package review
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
+	"github.com/fleetctl/fleetctl/pkg/plain"
 	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
@@ -22,13 +22,27 @@ type side struct {
 	all      []*render.Object
 	clusters []*render.Object
 	byID     map[string]*render.Object
+	// parts are the objects of clusters that machines or infrastructure go with, except those that a chart makes.
+	parts map[body][]*render.Object
 }
 
+// body is what the objects of one cluster have in common.
+type body struct {
+	managementCluster string
+	cluster           clusterID
+}
+
+func bodyOf(o *render.Object) body { return body{o.ManagementCluster, clusterIn(o)} }
+
 func sideOf(all []*render.Object) *side {
-	s := &side{all: all, byID: map[string]*render.Object{}}
+	s := &side{all: all, byID: map[string]*render.Object{}, parts: map[body][]*render.Object{}}
 	for _, o := range all {
 		cluster := isCluster(o)
-		if !cluster && o.Kind != "Namespace" && o.Kind != render.KindHelmRelease && o.Kind != render.KindKustomization {
+		part := o.Cluster != "" && len(o.Targets) == 0 && o.Owner.Kind != render.KindHelmRelease && render.HoldsMachines(o)
+		if part {
+			s.parts[bodyOf(o)] = append(s.parts[bodyOf(o)], o)
+		}
+		if !cluster && !part && o.Kind != "Namespace" && o.Kind != render.KindHelmRelease && o.Kind != render.KindKustomization {
 			continue
 		}
 		for _, target := range targetsOf(o) {
@@ -106,6 +120,8 @@ type guard struct {
 	cluster, namespace, release *render.Object
 	// These objects are deleted when they leave Git, or when the release is uninstalled.
 	clusterOpen, namespaceOpen, releaseOpen bool
+	// parts are its objects outside of a chart that are deleted when they leave Git, and machines or infrastructure with them.
+	parts []*render.Object
 	// requested says that the first step of `fleetctl cluster remove` was made.
 	requested bool
 }
@@ -118,7 +134,23 @@ func (s *side) guardOf(cluster *render.Object, now *side) *guard {
 	}
 	g.clusterOpen, g.namespaceOpen, g.releaseOpen = s.open(cluster, now), s.open(g.namespace, now), s.open(g.release, now)
 	g.requested = annotationsOf(g.release)[removeAnnotation] != ""
+	for _, part := range s.parts[bodyOf(cluster)] {
+		if s.open(part, now) {
+			g.parts = append(g.parts, part)
+		}
+	}
 	return g
+}
+
+// partsGone counts the parts of a cluster that Flux deletes because the newer side has them no more.
+func (g *guard) partsGone(now *side) string {
+	kinds := map[string]int{}
+	for _, part := range g.parts {
+		if now.same(part) == nil {
+			kinds[part.Kind]++
+		}
+	}
+	return plain.PerKind(kinds)
 }
 
 // namespaceGoes tells whether Flux deletes the Namespace of a cluster, and with it the cluster.
@@ -163,6 +195,9 @@ func (s *side) removal(g *guard, now *side) Impact {
 	default:
 		i.Reason = "it is not protected, so Flux deletes it"
 	}
+	if gone := g.partsGone(now); i.Runs && gone != "" {
+		i.Runs, i.partly, i.Reason = false, true, "its Cluster stays, and Flux deletes what is not protected ("+gone+")"
+	}
 	return i
 }
 
@@ -185,7 +220,7 @@ func (s *side) notKept(cluster *render.Object) string {
 			kinds[o.Kind]++
 		}
 	}
-	return perKind(kinds)
+	return plain.PerKind(kinds)
 }
 
 // staying compares the protection of clusters that both sides have.
@@ -202,24 +237,26 @@ func (j *judge) staying(before, after *side) {
 			}, was.namespace.Suspended)
 			continue
 		}
-		was, now := before.guardOf(old, nil), after.guardOf(cluster, nil)
-		if equal(was.cluster, now.cluster) && equal(was.namespace, now.namespace) && equal(was.release, now.release) {
-			continue
-		}
-		j.opened(was, now, after)
+		j.opened(before.guardOf(old, nil), after.guardOf(cluster, nil), before, after)
 	}
 }
 
-func equal(a, b *render.Object) bool {
-	if a == nil || b == nil {
-		return a == b
+// newlyOpen counts the parts of a cluster that were protected on the older side. It passes over pools: to take a pool's protection away
+// is the first step of its removal, and does not endanger the cluster.
+func (g *guard) newlyOpen(before *side) string {
+	kinds := map[string]int{}
+	for _, part := range g.parts {
+		if old := before.same(part); old != nil && !before.open(old, nil) && !strings.HasPrefix(part.Kind, "Machine") &&
+			!strings.HasSuffix(part.Kind, "MachinePool") {
+			kinds[part.Kind]++
+		}
 	}
-	return bytes.Equal(a.JSON, b.JSON)
+	return plain.PerKind(kinds)
 }
 
 // opened compares the protection of a cluster on both sides. The first step of `fleetctl cluster remove` removes the
 // protection, except that of the Namespace, and the report announces this.
-func (j *judge) opened(was, now *guard, after *side) {
+func (j *judge) opened(was, now *guard, before, after *side) {
 	if now.requested && !was.requested {
 		j.unprotected[clusterIn(now.cluster)] = true
 		j.addTo(now.cluster, Impact{Kind: ImpactUnprotect, Requested: true}, now.cluster.Suspended)
@@ -239,16 +276,24 @@ func (j *judge) opened(was, now *guard, after *side) {
 	if now.namespaceOpen && !was.namespaceOpen {
 		reasons, suspended = append([]string{"its Namespace is no longer protected"}, reasons...), now.namespace.Suspended
 	}
+	danger := now.danger(after)
+	if parts := now.newlyOpen(before); parts != "" {
+		if len(reasons) == 0 {
+			danger = folder + "them"
+		}
+		reasons = append(reasons, "parts of it are no longer protected ("+parts+")")
+	}
 	if len(reasons) == 0 {
 		return
 	}
 	j.unprotected[clusterIn(now.cluster)] = true
-	j.addTo(now.cluster, Impact{Kind: ImpactUnprotect, Reason: strings.Join(reasons, ", ") + "; " + now.danger(after)}, suspended)
+	j.addTo(now.cluster, Impact{Kind: ImpactUnprotect, Reason: strings.Join(reasons, ", ") + "; " + danger}, suspended)
 }
+
+const folder = "deleting its folder would then delete "
 
 // danger says what would delete a cluster with this guard.
 func (g *guard) danger(s *side) string {
-	const folder = "deleting its folder would then delete "
 	switch {
 	case g.namespaceOpen, g.clusterOpen && g.releaseOpen, g.clusterOpen && g.cluster.Owner.Kind != render.KindHelmRelease:
 		return folder + "it"

@@ -61,7 +61,7 @@ func (s shop) objects() []*render.Object {
 
 func marking(o *render.Object, apiVersion string, owner render.Owner, annotations map[string]string, spec map[string]any) *render.Object {
 	o.APIVersion, o.Owner = apiVersion, owner
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": spec})
+	text, err := json.Marshal(map[string]any{"kind": o.Kind, "metadata": map[string]any{"annotations": annotations}, "spec": spec})
 	if err != nil {
 		panic(err)
 	}
@@ -210,7 +210,7 @@ func TestOpen(t *testing.T) {
 // A deletionPolicy deletes objects with their Kustomization, also without pruning.
 func TestOpenByDeletionPolicy(t *testing.T) {
 	for spec, want := range map[string]struct{ kept, leaves bool }{
-		`{"prune":true}`:                                        {true, true},
+		`{"prune":true}`: {true, true},
 		`{"prune":true,"deletionPolicy":"Orphan"}`:              {true, true},
 		`{"prune":false}`:                                       {false, false},
 		`{"prune":false,"deletionPolicy":"MirrorPrune"}`:        {false, false},
@@ -232,5 +232,103 @@ func TestOpenByDeletionPolicy(t *testing.T) {
 				t.Errorf("%s, %s: open is %v", spec, what, got[0])
 			}
 		}
+	}
+}
+
+// plainly is a cluster of manifests. The fields name what is open, and what is missing.
+type plainly struct {
+	open, without []string
+	notPruned     bool
+}
+
+func (p plainly) objects() []*render.Object {
+	owner := render.Owner{Kind: render.KindKustomization, Namespace: "flux-system", Name: "clusters"}
+	all := []*render.Object{marking(object("Kustomization", "flux-system", "clusters", ""), kustomizeGroup+"/v1", owner, nil,
+		map[string]any{"prune": !p.notPruned})}
+	for _, one := range []struct {
+		kind, apiVersion, name string
+		spec                   map[string]any
+	}{
+		{"Cluster", capiGroup + "/v1beta2", "edge", nil},
+		{"AWSCluster", "infrastructure." + capiGroup + "/v1beta2", "edge", nil},
+		{"KubeadmControlPlane", "controlplane." + capiGroup + "/v1beta2", "edge-plane", map[string]any{"replicas": 3}},
+		{"MachineDeployment", capiGroup + "/v1beta2", "edge-general", map[string]any{"clusterName": "edge", "replicas": 2}},
+		{"AWSMachineTemplate", "infrastructure." + capiGroup + "/v1beta2", "edge-general", nil},
+	} {
+		if slices.Contains(p.without, one.kind) || slices.Contains(p.without, "all") {
+			continue
+		}
+		annotations := map[string]string{pruneAnnotation: "disabled"}
+		if slices.Contains(p.open, one.kind) {
+			annotations = nil
+		}
+		all = append(all, marking(object(one.kind, "edge", one.name, "edge"), one.apiVersion, owner, annotations, one.spec))
+	}
+	return all
+}
+
+// A Cluster that stays keeps neither its machines nor its infrastructure: Flux deletes each object by its own annotation.
+func TestProtectionOfManifests(t *testing.T) {
+	const (
+		opens = "takes the protection of cluster dev/edge away: "
+		runs  = "takes cluster dev/edge (5 machines) out of the repo; it is protected, so it goes on to run, and nothing looks after it"
+	)
+	everything := []string{"AWSCluster", "KubeadmControlPlane", "MachineDeployment", "AWSMachineTemplate"}
+	away := plainly{without: []string{"all"}}
+	for name, c := range map[string]struct {
+		before, after plainly
+		want          string
+	}{
+		"all protected": {plainly{}, away, runs},
+		"only a template open": {
+			plainly{open: []string{"AWSMachineTemplate"}}, away,
+			runs,
+		},
+		"only the Cluster protected": {
+			plainly{open: everything}, away,
+			"deletes parts of cluster dev/edge (5 machines): its Cluster stays, and Flux deletes what is not protected (1 AWSCluster, 1 " +
+				"KubeadmControlPlane, 1 MachineDeployment)",
+		},
+		"Flux prunes nothing": {
+			plainly{open: everything, notPruned: true}, plainly{without: []string{"all"}, notPruned: true},
+			runs,
+		},
+		"the Cluster alone leaves": {
+			plainly{open: everything}, plainly{open: everything, without: []string{"Cluster"}},
+			runs,
+		},
+		"an open pool leaves": {
+			plainly{open: everything}, plainly{open: everything, without: []string{"MachineDeployment"}},
+			"removes pool general of dev/edge (2 machines)",
+		},
+		"a protected pool leaves": {
+			plainly{}, plainly{without: []string{"MachineDeployment"}},
+			"takes pool general of dev/edge (2 machines) out of the repo; it is protected, so it goes on to run, and nothing looks after it",
+		},
+		"opens the control plane": {
+			plainly{}, plainly{open: []string{"KubeadmControlPlane", "MachineDeployment"}},
+			opens + "parts of it are no longer protected (1 KubeadmControlPlane); deleting its folder would then delete them",
+		},
+		"opens a pool": {plainly{}, plainly{open: []string{"MachineDeployment"}}, "changes 1 other object of dev: 1 MachineDeployment"},
+		"opens all": {
+			plainly{}, plainly{open: append([]string{"Cluster"}, everything...)},
+			opens + "its Cluster is no longer protected, parts of it are no longer protected (1 AWSCluster, 1 KubeadmControlPlane); deleting its " +
+				"folder would then delete it\nchanges 1 other object of dev: 1 AWSCluster",
+		},
+		"Flux begins to prune": {
+			plainly{open: []string{"Cluster"}, notPruned: true}, plainly{open: []string{"Cluster"}},
+			opens + "its Cluster is no longer protected; deleting its folder would then delete it\nchanges 1 other object of dev: 1 Kustomization",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := c.before.objects(), c.after.objects()
+			var words []string
+			for _, i := range impactOf(compare(before, after, stayNot), before, after, nil) {
+				words = append(words, i.Summary)
+			}
+			if got := strings.Join(words, "\n"); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
 	}
 }

@@ -48,7 +48,7 @@ func Render(ctx context.Context, o RenderOptions) (*render.Result, error) {
 		return nil, err
 	}
 	o.Dir, o.CacheDir = dir, render.CacheFor(o.CacheDir, dir)
-	out, err := RenderTask.Run(ctx, o, confine.Needs{Read: []string{dir}, Write: writable(o.CacheDir)})
+	out, err := RenderTask.Run(ctx, renderQuestion{o, ignoredIn(ctx, dir)}, confine.Needs{Read: []string{dir}, Write: writable(o.CacheDir)})
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +63,21 @@ func writable(cacheDir string) []string {
 	return []string{cacheDir}
 }
 
+// ignoredIn returns the files and folders of a fleet repo that no commit gets, so that Flux does not get them either.
+func ignoredIn(ctx context.Context, dir string) []string {
+	return fleetrepo.NotOwn(gitrepo.IgnoredIn(ctx, dir))
+}
+
+// renderQuestion is the input of the process that renders, which has no Git repository. Ignored are files and folders of Dir to leave out.
+type renderQuestion struct {
+	RenderOptions
+	Ignored []string
+}
+
 // RenderTask is the part of Render that interprets the files of the fleet repo.
 var RenderTask = confine.New("render", renderTask)
 
-func renderTask(ctx context.Context, o RenderOptions) (out rendered, err error) {
+func renderTask(ctx context.Context, o renderQuestion) (out rendered, err error) {
 	result, err := renderDir(ctx, o)
 	if err == nil {
 		out.Result = *result
@@ -74,8 +85,8 @@ func renderTask(ctx context.Context, o RenderOptions) (out rendered, err error) 
 	return out, err
 }
 
-func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
-	r, _, err := openRenderer(ctx, o.Dir, o.CacheDir)
+func renderDir(ctx context.Context, o renderQuestion) (*render.Result, error) {
+	r, _, err := openRenderer(ctx, o.Dir, o.CacheDir, o.Ignored...)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +99,9 @@ func renderDir(ctx context.Context, o RenderOptions) (*render.Result, error) {
 	return r.All(ctx)
 }
 
-// openRenderer opens a fleet repo to render it. files are the files of the repo.
-func openRenderer(ctx context.Context, dir, cacheDir string) (r *render.Renderer, files fs.FS, err error) {
-	if files, err = render.Dir(dir); err != nil {
+// openRenderer opens a fleet repo to render it. files are the files of the repo, without those to leave out.
+func openRenderer(ctx context.Context, dir, cacheDir string, without ...string) (r *render.Renderer, files fs.FS, err error) {
+	if files, err = render.Dir(dir, without...); err != nil {
 		return nil, nil, err
 	}
 	fleet, err := fleetOf(dir, files)

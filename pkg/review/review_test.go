@@ -154,13 +154,6 @@ func listing(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func TestPerKind(t *testing.T) {
-	got := perKind(map[string]int{"ConfigMap": 1, "NetworkPolicy": 2, "Endpoints": 3, "Role": 2, "Ingress": 2})
-	if want := "1 ConfigMap, 3 Endpoints, 2 Ingresses, 2 NetworkPolicies, 2 Roles"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // What is applied to clusters that come is said with them; what others get as well is counted.
 func TestImpactOfTargets(t *testing.T) {
 	cluster := object("Cluster", "new", "new", "new")

@@ -32,9 +32,9 @@ func (s *snapshot) side() (*fleetFiles, error) {
 	return f, nil
 }
 
-// folderSide returns the fleet in a folder.
-func folderSide(dir string) (*fleetFiles, error) {
-	files, err := render.Dir(dir)
+// folderSide returns the fleet in a folder, without the files and folders that Git ignores.
+func folderSide(dir string, ignored []string) (*fleetFiles, error) {
+	files, err := render.Dir(dir, ignored...)
 	if err != nil {
 		return nil, err
 	}

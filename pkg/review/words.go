@@ -49,6 +49,7 @@ type alike struct {
 	environment, pool, reason string
 	from, to                  string
 	requested, suspended      bool
+	runs                      bool
 	// alone is different for each impact that is reported by itself, and 0 for all others.
 	alone int
 }
@@ -59,7 +60,7 @@ func group(found []Impact) []Impact {
 	all := []Impact{}
 	index := map[alike]int{}
 	for n, f := range found {
-		k := alike{f.Kind, f.Environment, f.Pool, f.Reason, f.From, f.To, f.Requested, f.Suspended, 0}
+		k := alike{f.Kind, f.Environment, f.Pool, f.Reason, f.From, f.To, f.Requested, f.Suspended, f.Runs, 0}
 		switch f.Kind {
 		case ImpactDeleteCluster, ImpactUnprotect:
 			k.alone = n + 1 // two clusters with one name count as two
@@ -123,6 +124,9 @@ func (i *Impact) sentence() string {
 		}
 		return "takes the protection of cluster " + where + " away: " + i.Reason
 	case ImpactRemovePool:
+		if i.Runs {
+			return fmt.Sprintf("takes %s of %s (%s) out of the repo; it is protected, %s", pool, where, sizeOr(i.From, machines), runsOn)
+		}
 		return fmt.Sprintf("removes %s of %s (%s)", pool, where, sizeOr(i.From, machines))
 	case ImpactAddPool:
 		return fmt.Sprintf("adds %s to %s (%s)", pool, where, sizeOr(i.To, machines))

@@ -17,7 +17,7 @@ func (r *run) assume() error {
 	if slices.Contains(r.tree.folders["."], v1alpha1.FileName) { // a folder counts, too
 		return nil
 	}
-	disk, err := render.Dir(r.tree.dir)
+	disk, err := r.tree.disk()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (r *run) fleetFinding(rule, field, summary, hint string) diag.Finding {
 
 // roots returns the folders in which the Flux of a cluster begins.
 func (r *run) roots() []roots.Root {
-	disk, err := render.Dir(r.tree.dir)
+	disk, err := r.tree.disk()
 	if err != nil {
 		return nil
 	}

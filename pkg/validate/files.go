@@ -34,6 +34,8 @@ type file struct {
 	documents []*document
 	// broken says that other YAML parsers fail on the file, or read something else in it.
 	broken bool
+	// unread says that they do, and that Flux does not read the file, so that it does not count as broken.
+	unread bool
 	// excluded says that fleet.yaml excludes the file: other files may need its objects, but its findings are not reported. Such a file is
 	// never broken. If it cannot be read, it does not count as YAML.
 	excluded bool
@@ -59,13 +61,16 @@ type tree struct {
 	folders map[string][]string // names in each folder, files and folders
 	// partial says that the repo has entries that the tree leaves out.
 	partial bool
+	// without are files and folders that it leaves out because no commit gets them.
+	without []string
 	// others are the folders that are repositories of their own, such as submodules. They count as empty.
 	others []string
 }
 
-// readTree reads all files of the repo concurrently, and reports the faults that show in a single file.
-func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion) (*tree, diag.Findings, error) {
-	t := &tree{dir: dir, byPath: map[string]*file{}, folders: map[string][]string{}}
+// readTree reads all files of the repo concurrently, and reports the faults that show in a single file. It leaves out the files and folders
+// in without.
+func readTree(ctx context.Context, dir string, exclusion v1alpha1.Exclusion, without ...string) (*tree, diag.Findings, error) {
+	t := &tree{dir: dir, without: without, byPath: map[string]*file{}, folders: map[string][]string{}}
 	if err := t.walk(ctx); err != nil {
 		return nil, nil, fmt.Errorf("list the files of the fleet repo: %w", err)
 	}
@@ -102,6 +107,10 @@ func (t *tree) walk(ctx context.Context) error {
 		return err
 	}
 	defer root.Close()
+	without := map[string]bool{}
+	for _, name := range t.without {
+		without[name] = true
+	}
 	top, err := filepath.EvalSymlinks(t.dir) // WalkDir looks at a link, and not behind it
 	if err != nil {
 		return err
@@ -120,6 +129,11 @@ func (t *tree) walk(ctx context.Context) error {
 		relative = filepath.ToSlash(relative)
 		switch {
 		case relative == ".":
+			return nil
+		case without[relative]:
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
 			return nil
 		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
 			t.partial = t.partial || relative != ".git" // Flux does not get it

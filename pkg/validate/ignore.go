@@ -122,7 +122,7 @@ func (t *tree) silence(findings diag.Findings) (left diag.Findings, silenced int
 }
 
 func (f *file) silences(found diag.Finding) bool {
-	if slices.Contains(notSilenced, found.Rule) {
+	if slices.Contains(notSilenced, found.Rule) && !(f.unread && slices.Contains(singleFile, found.Rule)) {
 		return false
 	}
 	silent := false
@@ -134,5 +134,6 @@ func (f *file) silences(found diag.Finding) bool {
 	return silent
 }
 
-// notSilenced are the rules that no comment can silence, because the other rules depend on them.
+// notSilenced are the rules that no comment can silence, because the other rules depend on them. About a file that Flux does not read,
+// no rule does.
 var notSilenced = []string{RuleSyntax, RuleLimit, RuleIgnore, RuleIgnoreUnused, RuleNothing}

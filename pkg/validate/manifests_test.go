@@ -78,6 +78,9 @@ func (c cloud) ref(indent int, what, api, kind, name string) string {
 
 func (c cloud) file() string { return "infra/" + c.name + ".yaml" }
 
+// kept is the annotation of what Flux does not prune.
+const kept = "annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}"
+
 // manifests are a cluster as people write it down: without a chart, every object by itself.
 func (c cloud) manifests() string {
 	machineTemplate, args, port := "    spec:\n      infrastructureRef:\n"+c.ref(8, "infrastructure", c.api, c.machine, c.name+"-cpm"),
@@ -108,12 +111,12 @@ spec:
 ` + c.ref(4, "controlplane", c.core, "KubeadmControlPlane", c.name+"-plane") + `---
 apiVersion: infrastructure.cluster.x-k8s.io/API
 kind: CLUSTER
-metadata: {name: NAME-infra, namespace: NAME}
+metadata: {name: NAME-infra, namespace: NAME, KEPT}
 spec:
 ` + c.spec + c.identity + `---
 apiVersion: controlplane.cluster.x-k8s.io/CORE
 kind: KubeadmControlPlane
-metadata: {name: NAME-plane, namespace: NAME}
+metadata: {name: NAME-plane, namespace: NAME, KEPT}
 spec:
   replicas: 3
   version: v1.33.2
@@ -130,7 +133,7 @@ spec:
 ` + c.template + `---
 apiVersion: cluster.x-k8s.io/CORE
 kind: MachineDeployment
-metadata: {name: NAME-md, namespace: NAME}
+metadata: {name: NAME-md, namespace: NAME, KEPT}
 spec:
   clusterName: NAME
   replicas: 2
@@ -187,7 +190,7 @@ data: {a: "{apiVersion: v1, kind: ServiceAccount, metadata: {name: cni, namespac
 		text += "---\n" + c.credentials
 	}
 	return strings.NewReplacer("NAME", c.name, "CORE", c.core, "API", c.api, "CLUSTER", c.cluster, "MACHINE", c.machine,
-		"PORT", port).Replace(text)
+		"PORT", port, "KEPT", kept).Replace(text)
 }
 
 // classy is a cluster of a ClusterClass.

@@ -333,12 +333,12 @@ spec:
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: DevCluster
-metadata: {name: raw, namespace: raw}
+metadata: {name: raw, namespace: raw, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}
 spec: {backend: {inMemory: {}}}
 ---
 apiVersion: controlplane.cluster.x-k8s.io/v1beta2
 kind: KubeadmControlPlane
-metadata: {name: raw, namespace: raw}
+metadata: {name: raw, namespace: raw, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}
 spec:
   version: v1.36.3
   machineTemplate: {spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: DevMachineTemplate, name: raw}}}
@@ -350,7 +350,7 @@ spec: {template: {spec: {backend: {inMemory: {}}}}}
 ---
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: MachineDeployment
-metadata: {name: raw, namespace: raw}
+metadata: {name: raw, namespace: raw, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}
 spec:
   clusterName: raw
   selector: {matchLabels: {a: b}}

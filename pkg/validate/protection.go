@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -28,20 +29,28 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 	reported := map[string]bool{} // templates
 	homes := r.manifestHomes()
 	unpruned := r.unpruned()
+	parts := openParts(all, unpruned)
 	var out diag.Findings
 	for _, o := range all {
-		if o.content != nil || o.Template == "" && unpruned[ownerOn{o.places()[0], o.Owner}] {
+		kept := o.Template == "" && unpruned[ownerOn{o.places()[0], o.Owner}]
+		if o.content != nil || kept && !render.IsCluster(o.Object) {
 			continue
 		}
 		c := folders[path.Dir(o.Source.File)]
 		switch {
-		case o.Kind == "Cluster" && strings.HasPrefix(o.APIVersion, "cluster.x-k8s.io/"):
+		case render.IsCluster(o.Object):
 			of := files[o.Source.File]
-			if removing := of != nil && of.declared != nil && of.declared.Removing; removing || reported[o.Template] || o.isProtected() {
+			if removing := of != nil && of.declared != nil && of.declared.Removing; removing || reported[o.Template] {
 				continue
 			}
-			reported[o.Template] = o.Template != ""
-			out = append(out, r.unprotectedCluster(o))
+			open := parts[bodyOf(o)]
+			switch {
+			case !kept && !o.isProtected():
+				reported[o.Template] = o.Template != ""
+				out = append(out, r.unprotectedCluster(o, open))
+			case o.Template == "" && len(open) > 0:
+				out = append(out, unprotectedParts(o, open)...)
+			}
 		case c == nil && o.Kind == "Namespace" && homes[known{place: o.places()[0], name: o.Name}] != "":
 			if !o.isProtected() {
 				out = append(out, o.at("metadata.annotations."+pruneAnnotation, RulePrune,
@@ -57,6 +66,47 @@ func (r *run) checkProtection(all []*object, clusters []*cluster) diag.Findings 
 		}
 	}
 	return out
+}
+
+// body is what the objects of one cluster have in common.
+type body struct{ mgmt, environment, cluster string }
+
+func bodyOf(o *object) body { return body{o.ManagementCluster, o.Environment, o.Cluster} }
+
+// openParts returns the objects of clusters that Flux deletes when they leave Git, and machines or infrastructure with them: that the
+// Cluster stays does not keep these.
+func openParts(all []*object, unpruned map[ownerOn]bool) map[body][]*object {
+	out := map[body][]*object{}
+	for _, o := range all {
+		if o.content != nil || o.Template != "" || o.Cluster == "" || len(o.Targets) > 0 || !render.HoldsMachines(o.Object) ||
+			unpruned[ownerOn{o.places()[0], o.Owner}] || o.isProtected() {
+			continue
+		}
+		out[bodyOf(o)] = append(out[bodyOf(o)], o)
+	}
+	return out
+}
+
+// unprotectedParts are the findings about the open parts of a protected Cluster. Each has one, so that a comment can silence the one about
+// a pool that is to go.
+func unprotectedParts(cluster *object, open []*object) (out diag.Findings) {
+	for _, o := range open {
+		out = append(out, o.at("metadata.annotations."+pruneAnnotation, RulePrune,
+			fmt.Sprintf("the Cluster %s is protected, and this is not: when it leaves Git, Flux deletes it with its machines or infrastructure",
+				cluster.Name),
+			"annotate it with "+pruneAnnotation+": disabled"))
+	}
+	return out
+}
+
+// namesOfKinds is text such as "AWSCluster, MachineDeployment".
+func namesOfKinds(all []*object) string {
+	var kinds []string
+	for _, o := range all {
+		kinds = append(kinds, o.Kind)
+	}
+	slices.Sort(kinds)
+	return strings.Join(slices.Compact(kinds), ", ")
 }
 
 // ownerOn is a Flux object with the cluster on which it applies objects.
@@ -145,10 +195,14 @@ func (o *object) isProtected() bool {
 
 // unprotectedCluster is the finding at the declaration of a Cluster. For a template of a chart there is one finding for all Clusters that
 // it makes.
-func (r *run) unprotectedCluster(o *object) diag.Finding {
+func (r *run) unprotectedCluster(o *object, open []*object) diag.Finding {
 	if o.Template == "" {
+		also := ""
+		if len(open) > 0 {
+			also = ", and its other objects that machines or infrastructure go with: " + namesOfKinds(open)
+		}
 		return o.at("metadata.annotations."+pruneAnnotation, RulePrune, "the Cluster has no prune protection: Flux deletes it when it leaves Git",
-			"annotate it with "+pruneAnnotation+": disabled")
+			"annotate it with "+pruneAnnotation+": disabled"+also)
 	}
 	line := 1
 	if f := r.tree.byPath[o.Template]; f != nil {

@@ -129,14 +129,16 @@ func ownPlants() []plant {
 		},
 		{
 			name: "AWS nodes in the network of pods", rule: RuleNetworks, file: "infra/aws.yaml",
-			old: "metadata: {name: aws-infra, namespace: aws}\nspec:\n",
-			becomes: "metadata: {name: aws-infra, namespace: aws}\nspec:\n  network: {vpc: {cidrBlock: 192.168.0.0/20}, subnets: [{id: nodes, " +
+			old: "metadata: {name: aws-infra, namespace: aws, " + kept + "}\nspec:\n",
+			becomes: "metadata: {name: aws-infra, namespace: aws, " + kept + "}\nspec:\n" +
+				"  network: {vpc: {cidrBlock: 192.168.0.0/20}, subnets: [{id: nodes, " +
 				"isPublic: true, cidrBlock: 192.168.1.0/24}]}\n", at: "    pods: {cidrBlocks",
 		},
 		{
 			name: "Azure nodes in the network of pods", rule: RuleNetworks, file: "infra/azure.yaml",
-			old: "metadata: {name: azure-infra, namespace: azure}\nspec:\n",
-			becomes: "metadata: {name: azure-infra, namespace: azure}\nspec:\n  networkSpec: {subnets: [{name: nodes, role: node, cidrBlocks: " +
+			old: "metadata: {name: azure-infra, namespace: azure, " + kept + "}\nspec:\n",
+			becomes: "metadata: {name: azure-infra, namespace: azure, " + kept + "}\nspec:\n" +
+				"  networkSpec: {subnets: [{name: nodes, role: node, cidrBlocks: " +
 				"[192.168.1.0/24]}]}\n", at: "    pods: {cidrBlocks",
 		},
 		{
@@ -200,7 +202,8 @@ func ownPlants() []plant {
 
 // pool is a MachinePool of the Azure cluster.
 func pool(kind, infra string) string {
-	return "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\nmetadata: {name: azure-mp, namespace: azure}\nspec:\n  " +
+	return "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachinePool\nmetadata: {name: azure-mp, namespace: azure, " +
+		kept + "}\nspec:\n  " +
 		"clusterName: azure\n  replicas: 1\n  template:\n" +
 		"    spec:\n      clusterName: azure\n      version: v1.32.5\n      bootstrap: {dataSecretName: \"azure-key\"}\n" +
 		"      infrastructureRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: " + kind + ", name: " + infra + "}\n"

@@ -37,8 +37,8 @@ var mistakes = []struct {
 		becomes: "    kind: OtherCluster\n", at: "name: NAME-infra\n",
 	}},
 	{plant: plant{
-		name: "infrastructure in another namespace", rule: RuleClusterRef, old: "metadata: {name: NAME-infra, namespace: NAME}",
-		becomes: "metadata: {name: NAME-infra, namespace: default}", at: "name: NAME-infra\n", also: []string{RuleMissingID},
+		name: "infrastructure in another namespace", rule: RuleClusterRef, old: "metadata: {name: NAME-infra, namespace: NAME,",
+		becomes: "metadata: {name: NAME-infra, namespace: default,", at: "name: NAME-infra\n", also: []string{RuleMissingID},
 	}},
 	{plant: plant{
 		name: "infrastructure that is taken out", rule: RuleClusterRef, old: "kind: CLUSTER\nmetadata: {name: NAME-infra",
@@ -137,8 +137,8 @@ var mistakes = []struct {
 	}},
 	{plant: plant{
 		name: "unknown field of infrastructure", rule: RuleUnknownField,
-		old:     "metadata: {name: NAME-infra, namespace: NAME}\nspec:\n",
-		becomes: "metadata: {name: NAME-infra, namespace: NAME}\nspec:\n  regionn: a\n", at: "regionn",
+		old:     "metadata: {name: NAME-infra, namespace: NAME, KEPT}\nspec:\n",
+		becomes: "metadata: {name: NAME-infra, namespace: NAME, KEPT}\nspec:\n  regionn: a\n", at: "regionn",
 	}, crd: true},
 	{plant: plant{
 		name: "unknown field of a machine template", rule: RuleUnknownField,
@@ -169,8 +169,20 @@ var mistakes = []struct {
 		old: "{name: NAME, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}", becomes: "{name: NAME}", at: "{name: NAME}",
 	}},
 	{plant: plant{
-		name: "label that is none", rule: RuleMetadata, old: "metadata: {name: NAME-plane, namespace: NAME}",
-		becomes: "metadata: {name: NAME-plane, namespace: NAME, labels: {a: not one}}", at: "not one",
+		name: "control plane without protection", rule: RulePrune, old: "name: NAME-plane, namespace: NAME, KEPT", becomes: "name: NAME-plane, " +
+			"namespace: NAME", at: "name: NAME-plane, namespace",
+	}},
+	{plant: plant{
+		name: "infrastructure without protection", rule: RulePrune, old: "name: NAME-infra, namespace: NAME, KEPT",
+		becomes: "name: NAME-infra, namespace: NAME", at: "name: NAME-infra, namespace",
+	}},
+	{plant: plant{
+		name: "workers without protection", rule: RulePrune, old: "name: NAME-md, namespace: NAME, KEPT", becomes: "name: NAME-md, " +
+			"namespace: NAME", at: "name: NAME-md, namespace",
+	}},
+	{plant: plant{
+		name: "label that is none", rule: RuleMetadata, old: "metadata: {name: NAME-plane, namespace: NAME,",
+		becomes: "metadata: {name: NAME-plane, namespace: NAME, labels: {a: not one},", at: "not one",
 	}},
 	{plant: plant{
 		name: "the same twice", rule: RuleDuplicate,
@@ -201,7 +213,8 @@ func rawPlants(crds bool) []plant {
 		if c.core == "v1beta1" {
 			gone = "            container-runtime: remote\n"
 		}
-		fill := strings.NewReplacer("NAME", c.name, "CORE", c.core, "API", c.api, "CLUSTER", c.cluster, "MACHINE", c.machine, "GONE", gone)
+		fill := strings.NewReplacer("NAME", c.name, "CORE", c.core, "API", c.api, "CLUSTER", c.cluster, "MACHINE", c.machine, "GONE", gone,
+			"KEPT", kept)
 		for _, m := range mistakes {
 			if m.crd && !crds && c.name != "dev" {
 				continue

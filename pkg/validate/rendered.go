@@ -101,7 +101,7 @@ func (r *run) saidTogether(f diag.Finding) bool {
 	return r.isForeign() && !excluded && file != nil && len(file.ignores) == 0
 }
 
-// chartsElsewhere merges the findings about HelmReleases whose charts are not in the repo, and whose objects are therefore not checked.
+// chartsElsewhere merges the findings about HelmReleases whose charts are not wholly in the repo, and whose objects are therefore not checked.
 func chartsElsewhere(all diag.Findings) diag.Findings {
 	if len(all) < 2 {
 		return all
@@ -109,7 +109,7 @@ func chartsElsewhere(all diag.Findings) diag.Findings {
 	slices.SortFunc(all, func(a, b diag.Finding) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 	all = slices.CompactFunc(all, func(a, b diag.Finding) bool { return a.File == b.File && a.Line == b.Line })
 	f := all[0]
-	f.Summary = fmt.Sprintf("the charts of HelmReleases (%d, this is the first) are not in the repo: "+
+	f.Summary = fmt.Sprintf("the charts of HelmReleases (%d, this is the first), or charts that they depend on, are not in the repo: "+
 		"neither what they make nor their values are checked", len(all))
 	f.Hint = "copy a chart into the repo, and name it by its path in a GitRepository of the repo: then it is rendered"
 	return diag.Findings{f}

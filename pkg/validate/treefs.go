@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/fleetctl/fleetctl/pkg/render"
 )
 
 // treeFS has the files of the fleet repo as they were read, so that rendering neither reads them again nor looks for missing files on the
@@ -12,6 +16,18 @@ import (
 type treeFS struct {
 	tree *tree
 	disk fs.FS
+}
+
+// disk returns the files on the disk, without those that no commit gets.
+func (t *tree) disk() (fs.FS, error) { return render.Dir(t.dir, t.without...) }
+
+// unneeded returns files and folders that Git ignores, without those that fleet.yaml names for their CRDs: a pipeline may fetch these
+// before it validates.
+func unneeded(ignored, crds []string) []string {
+	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+"/") }
+	return slices.DeleteFunc(slices.Clone(ignored), func(name string) bool {
+		return slices.ContainsFunc(crds, func(crd string) bool { return within(name, path.Clean(crd)) || within(path.Clean(crd), name) })
+	})
 }
 
 // filesOver returns the files from which the fleet is rendered. disk has the same files. If the repo has entries that the tree leaves out,

@@ -76,6 +76,7 @@ func (r *run) checkUnapplied(renderer *render.Renderer, placed *placement) diag.
 				u.json(k.Path)
 			}
 		}
+		u.forgotten()
 	}
 	return u.findings
 }
@@ -337,7 +338,7 @@ func (u *passedOver) json(dir string) {
 
 // judge reports a file that looks like one to apply and that Flux never reads.
 func (u *passedOver) judge(f *file, why func(f *file) (summary, hint string)) {
-	if u.read[f.path] || f.broken || !looksApplied(f.path) || u.inChart(f.path) || u.isNamed(f.path) {
+	if u.read[f.path] || f.broken || f.unread || !looksApplied(f.path) || u.inChart(f.path) || u.isNamed(f.path) {
 		return
 	}
 	summary, hint := why(f)

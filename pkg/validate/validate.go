@@ -98,6 +98,8 @@ type request struct {
 	// Dir is the fleet repo, and Prefix its path in the Git repository. Only lists the files and folders whose findings are wanted.
 	Dir, Prefix string
 	Only        []string
+	// Ignored are the files and folders of Dir that Git ignores and does not track.
+	Ignored []string
 	// Commits are the commits since Options.CommitsSince, newest first.
 	Commits []gitrepo.Commit
 }
@@ -138,7 +140,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.CacheDir = render.CacheFor(o.CacheDir, cmp.Or(o.CopyOf, dir)); o.CacheDir != "" {
 		needs.Write = []string{o.CacheDir}
 	}
-	out, err := Task.Run(ctx, request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only, Commits: commits}, needs)
+	ignored := fleetrepo.NotOwn(gitrepo.IgnoredIn(ctx, cmp.Or(o.CopyOf, dir)))
+	q := request{Options: o, Dir: dir, Prefix: gitPrefix(dir), Only: only, Ignored: ignored, Commits: commits}
+	out, err := Task.Run(ctx, q, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +157,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 	r := &run{opts: o, exclusion: settings.Exclusion()}
 	var err error
 	var findings diag.Findings
-	if r.tree, findings, err = readTree(ctx, dir, r.exclusion); err != nil {
+	if r.tree, findings, err = readTree(ctx, dir, r.exclusion, unneeded(q.Ignored, settings.CRDs)...); err != nil {
 		return nil, err
 	}
 	out := &Result{FormatVersion: "1", Repo: dir, Prefix: q.Prefix, Files: len(r.tree.files)}
@@ -173,7 +177,7 @@ func runTask(ctx context.Context, q request) (*Result, error) {
 		}
 		findings = append(findings, more...)
 	}
-	findings = r.leaveOut(out, settings, tidy(findings))
+	findings = r.leaveOut(out, settings, tidy(r.excuse(findings)))
 	out.Findings, out.Ignored = r.tree.silence(tidy(findings))
 	out.Findings = append(out.Findings, r.checkSilenced(out)...)
 	out.Findings, out.NotRendered = r.noteNotRendered(isWithin(tidy(out.Findings), q.Only))
@@ -228,7 +232,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	out.Clusters = len(placed.clusters)
 	findings := placed.findings
 
-	disk, err := render.Dir(r.tree.dir)
+	disk, err := r.tree.disk()
 	if err != nil {
 		return nil, err
 	}
@@ -241,6 +245,7 @@ func (r *run) checkFleet(ctx context.Context, out *Result, secrets diag.Findings
 	if r.rendered, err = renderer.All(ctx); err != nil {
 		return nil, err
 	}
+	r.passOver(renderer)
 	findings = append(findings, r.renderFindings(placed)...)
 	objects := r.objects()
 	out.Objects = len(r.rendered.Objects)

@@ -15,14 +15,20 @@ import (
 // A folder that is a Git repository of its own, such as a submodule, is empty (OtherRepository): no commit of the outer repository has its
 // files. The top folder may be a repository.
 //
+// The files and folders in without, which are paths with slashes, are not there.
+//
 // What a folder holds is looked up once, so an FS is for who reads files that nobody changes meanwhile. It may be used by several
 // goroutines.
-func FS(dir string) (fs.FS, error) {
+func FS(dir string, without ...string) (fs.FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
-	return &filesOf{root: root, open: opener(root), listings: map[string]*listing{}}, nil
+	f := &filesOf{root: root, open: opener(root), listings: map[string]*listing{}, without: map[string]bool{}}
+	for _, name := range without {
+		f.without[path.Clean(name)] = true
+	}
+	return f, nil
 }
 
 type filesOf struct {
@@ -31,6 +37,7 @@ type filesOf struct {
 	open     func(name string) (*os.File, error)
 	mu       sync.Mutex
 	listings map[string]*listing
+	without  map[string]bool
 }
 
 // listing is what is in a folder.
@@ -52,6 +59,9 @@ func (f *filesOf) list(dir string) *listing {
 	f.mu.Unlock()
 	l.once.Do(func() {
 		l.entries, l.err = f.entries(dir)
+		if len(f.without) > 0 {
+			l.entries = slices.DeleteFunc(l.entries, func(e fs.DirEntry) bool { return f.without[path.Join(dir, e.Name())] })
+		}
 		l.types = make(map[string]fs.FileMode, len(l.entries))
 		for _, e := range l.entries {
 			l.types[e.Name()] = e.Type()
