@@ -34,8 +34,8 @@ var severalAlways = map[string]string{
 	"the pattern has %d wildcards behind": "few wildcards take no time",
 }
 
-// TestCountsAgree finds formats such as "%d clusters", which say "1 clusters" one day, and those that print plain.Count before a verb in the
-// plural. plain.Count and plain.Are agree with the number.
+// TestCountsAgree finds formats such as "%d clusters", which say "1 clusters" one day, and those that print plain.Count before a verb in
+// the plural. plain.Count and plain.Are agree with the number.
 func TestCountsAgree(t *testing.T) {
 	formats, known := 0, map[string]bool{}
 	inSources(t, []string{"cmd", "pkg"}, func(at token.Position, n ast.Node) bool {

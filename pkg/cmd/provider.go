@@ -148,8 +148,8 @@ func (o *providerRemoveOptions) edit(r *fleetrepo.Repo) (*fleetrepo.Edit, error)
 	})
 }
 
-// providerNames are the providers of a type that fleet.yaml lists for a management cluster, or for all of them if cluster is empty. An empty
-// type stands for all types.
+// providerNames are the providers of a type that fleet.yaml lists for a management cluster, or for all of them if cluster is empty. An
+// empty type stands for all types.
 func providerNames(r *fleetrepo.Repo, cluster string, of v1alpha1.ProviderType) []string {
 	var names []string
 	for _, p := range r.Providers() {

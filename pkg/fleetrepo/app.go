@@ -126,8 +126,8 @@ func (r *Repo) AddApp(tenant, name string, source scaffold.AppSource, environmen
 	return e, r.addApps(e, tenant, name, source, chosen)
 }
 
-// addApps adds the files of an application to an edit, and lists them in the tenant's folders. A cloud without the tenant gets none, because
-// nothing would apply them there.
+// addApps adds the files of an application to an edit, and lists them in the tenant's folders. A cloud without the tenant gets none,
+// because nothing would apply them there.
 func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, environments []string) error {
 	var targets []scaffold.FeatureTarget
 	for _, l := range r.layouts() {
@@ -144,7 +144,8 @@ func (r *Repo) addApps(e *Edit, tenant, name string, source scaffold.AppSource, 
 		return err
 	}
 	for _, t := range targets {
-		file, err := scaffold.App(scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: t.Layout, Environment: t.Environment})
+		o := scaffold.AppOptions{AppSource: source, Name: name, Tenant: tenant, Layout: t.Layout, Environment: t.Environment}
+		file, err := scaffold.App(o)
 		if err != nil {
 			return err
 		}

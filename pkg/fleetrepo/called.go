@@ -4,8 +4,8 @@ import (
 	"path"
 )
 
-// Called returns what gives each of all clusters the name that commands take: NAME or, if several have that name, ENVIRONMENT/NAME. A cluster
-// of manifests is NAMESPACE/NAME then.
+// Called returns what gives each of all clusters the name that commands take: NAME or, if several have that name, ENVIRONMENT/NAME. A
+// cluster of manifests is NAMESPACE/NAME then.
 func Called(all []Cluster) func(c Cluster) string {
 	times := map[string]int{}
 	for _, c := range all {

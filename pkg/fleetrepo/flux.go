@@ -29,8 +29,8 @@ const (
 	CNIRequired = "required"
 )
 
-// fluxFor decides how a cluster runs Flux, and with which network. The options come first, then what the cluster has now. For a new cluster,
-// whose present is nil, what the chart needs and the repo has comes second.
+// fluxFor decides how a cluster runs Flux, and with which network. The options come first, then what the cluster has now. For a new
+// cluster, whose present is nil, what the chart needs and the repo has comes second.
 func (r *Repo) fluxFor(
 	opts AddOptions, present *scaffold.ClusterOptions, ch *chart, mgmt *v1alpha1.ManagementCluster, at layout.Layout, e *Edit,
 ) (scaffold.ClusterOptions, error) {
@@ -101,8 +101,8 @@ func (r *Repo) mayRead(cs *manifest.ChangeSet, at layout.Layout, environment str
 }
 
 // SetFlux changes which Flux applies a cluster's apps, and the cluster's network. For mode and cni, "" means what the cluster's flux.yaml
-// says, or without such a file the default of a new cluster of its flavour. It replaces or removes the cluster's flux.yaml. Errors: those of
-// Add about Flux and the network.
+// says, or without such a file the default of a new cluster of its flavour. It replaces or removes the cluster's flux.yaml. Errors: those
+// of Add about Flux and the network.
 func (r *Repo) SetFlux(name string, mode scaffold.FluxMode, cni string) (*Edit, error) {
 	c, err := r.find(name)
 	if err != nil {
@@ -186,8 +186,8 @@ func (r *Repo) followed(m *v1alpha1.ManagementCluster, at layout.Layout, environ
 	return r.Fleet.ChannelOf(environment)
 }
 
-// appliedFrom returns the source from which a management cluster applies an environment in a cloud or, if it does not apply it there, in its
-// own cloud. It is empty if nothing tells.
+// appliedFrom returns the source from which a management cluster applies an environment in a cloud or, if it does not apply it there, in
+// its own cloud. It is empty if nothing tells.
 func (r *Repo) appliedFrom(m *v1alpha1.ManagementCluster, at layout.Layout, environment string) string {
 	file := at.ClustersFile(environment)
 	if !r.exists(file) {

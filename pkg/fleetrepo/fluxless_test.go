@@ -8,8 +8,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/scaffold"
 )
 
-// What needs a Flux on the cluster itself is refused where no cluster has one, and is a note where some have none. Flux's CRDs may also come
-// from the repo.
+// What needs a Flux on the cluster itself is refused where no cluster has one, and is a note where some have none. Flux's CRDs may also
+// come from the repo.
 func TestFluxOnTheClusterItself(t *testing.T) {
 	chart := scaffold.FeatureChart{URL: "oci://registry.example.com/charts/web", Version: "1.2.0"}
 	web := scaffold.AppSource{URL: "https://github.com/acme/web"}
@@ -77,7 +77,8 @@ func TestFluxOnTheClusterItself(t *testing.T) {
 				return
 			}
 			_, _ = done(t, r, e, err)
-			if notes := strings.Join(e.Notes, "\n"); !strings.Contains(notes, tc.note) || tc.note == "" && strings.Contains(notes, "Flux of their own") {
+			notes := strings.Join(e.Notes, "\n")
+			if !strings.Contains(notes, tc.note) || tc.note == "" && strings.Contains(notes, "Flux of their own") {
 				t.Errorf("it says %q", e.Notes)
 			}
 		})

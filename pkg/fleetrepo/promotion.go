@@ -42,8 +42,8 @@ func (r *Repo) CheckPromotable(channel, cluster string) error {
 		"nothing would follow a tag of channel %s: there is no %s", channel, strings.Join(missing, ", "))
 }
 
-// awaits tells whether Flux cannot apply the folder of an environment from the environment's channel yet: the tag that the channel is at, or
-// that it moves to, lacks the folder, and Flux would report that as an error. What follows the channel already goes on doing so.
+// awaits tells whether Flux cannot apply the folder of an environment from the environment's channel yet: the tag that the channel is at,
+// or that it moves to, lacks the folder, and Flux would report that as an error. What follows the channel already goes on doing so.
 func (r *Repo) awaits(m *v1alpha1.ManagementCluster, at layout.Layout, name string, released bool, move promotion) (bool, error) {
 	channel := r.Fleet.ChannelOf(name)
 	if !released || !channel.IsTag() {

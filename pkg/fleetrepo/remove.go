@@ -61,8 +61,8 @@ type Removal struct {
 
 // Remove returns the next of two steps. The first step removes the protection of a cluster's HelmRelease and Cluster,
 // and deletes nothing. The second step, once Flux has applied the first, removes the files, and with them the cluster.
-// A paused cluster is refused, and one of a paused environment, because Flux would apply neither step. seen says that the caller has seen on
-// the management cluster that Flux has applied the first step; without it, the second step has a note.
+// A paused cluster is refused, and one of a paused environment, because Flux would apply neither step. seen says that the caller has seen
+// on the management cluster that Flux has applied the first step; without it, the second step has a note.
 func (r *Repo) Remove(name string, seen bool) (*Removal, error) {
 	c, err := r.find(name)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 // RemoveProvider removes a provider of a management cluster ("" stands for the only one) from fleet.yaml and fleet.lock. It also removes
 // the charts that only this provider brought, if no cluster uses them and nobody has changed them. A p without a type is the infrastructure
-// provider of its name or, if there is none, the only provider of its name. Errors: an unknown provider, one in another version than p names,
-// and one that clusters of that management cluster need.
+// provider of its name or, if there is none, the only provider of its name. Errors: an unknown provider, one in another version than p
+// names, and one that clusters of that management cluster need.
 func (r *Repo) RemoveProvider(cluster string, p v1alpha1.Provider) (*Edit, error) {
 	m, err := r.managementCluster(cluster)
 	if err != nil {
@@ -196,8 +196,8 @@ func (r *Repo) idleChart(flavour string) (bool, error) {
 	return i >= 0 && charts[i].State != ChartOwn && !charts[i].Changed, nil
 }
 
-// typeAmong returns the type of a provider. If p has none, it is infrastructure or, if no infrastructure provider has the name, the only type
-// of which these management clusters have a provider of the name.
+// typeAmong returns the type of a provider. If p has none, it is infrastructure or, if no infrastructure provider has the name, the only
+// type of which these management clusters have a provider of the name.
 func typeAmong(p v1alpha1.Provider, among ...v1alpha1.ManagementCluster) v1alpha1.ProviderType {
 	if types := typesNamed(p.Name, among...); p.Type == "" && len(types) == 1 {
 		return types[0]

@@ -10,8 +10,8 @@ import (
 	"github.com/fleetctl/fleetctl/pkg/api/v1alpha1"
 )
 
-// NotOwn returns names of files without those that fleetctl reads at the top of a fleet repo whether or not Git has them: who tries fleetctl
-// out may have told Git to ignore them.
+// NotOwn returns names of files without those that fleetctl reads at the top of a fleet repo whether or not Git has them: who tries
+// fleetctl out may have told Git to ignore them.
 func NotOwn(names []string) []string {
 	own := []string{v1alpha1.FileName, v1alpha1.LockFileName, IdentityFile}
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(own, name) })

@@ -38,8 +38,8 @@ func givenTarget(store state.Store, name string, repo *ownership.Repo) (*Target,
 	return &Target{Name: name, Cluster: store.Cluster(folder), repo: repo, given: g}, nil
 }
 
-// Reached tells whether client reaches the target itself: the way on the command line may lead to another management cluster of the fleet. A
-// cluster that does not say what it is counts as the target.
+// Reached tells whether client reaches the target itself: the way on the command line may lead to another management cluster of the fleet.
+// A cluster that does not say what it is counts as the target.
 func (t *Target) Reached(ctx context.Context, client *kube.Client) (bool, error) {
 	if t.given == nil {
 		return true, nil // this machine's record of it leads there

@@ -149,7 +149,8 @@ func AllView(w io.Writer, all *All, style Style) error {
 		})
 	}
 	for _, r := range all.ManagementClusters {
-		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(join([]string{r.facts(), style.wide("host", r.Cluster.Host), style.wide("Kubernetes", r.Cluster.Kubernetes)})), "", style) + "\n")
+		facts := join([]string{r.facts(), style.wide("host", r.Cluster.Host), style.wide("Kubernetes", r.Cluster.Kubernetes)})
+		b.WriteString(line(r.Ready, plain.Unbroken(r.Cluster.Name), plain.Unbroken(facts), "", style) + "\n")
 		for _, p := range r.Problems {
 			p.Object = r.Cluster.Name + ": " + p.Object
 			wrong = append(wrong, p)

@@ -65,8 +65,8 @@ func (o OwnRecords) missed() string {
 	return "asked for their own record of their owner: " + strings.Join(how, ", ")
 }
 
-// changedHands tells whether any workload cluster was handed over. Only such a cluster has a record of its owner, so that a person is not told
-// of a new cluster that does not answer yet.
+// changedHands tells whether any workload cluster was handed over. Only such a cluster has a record of its owner, so that a person is not
+// told of a new cluster that does not answer yet.
 func (r *Report) changedHands() bool {
 	return slices.ContainsFunc(r.Clusters, func(f Fleet) bool { return f.record.Epoch > 0 })
 }

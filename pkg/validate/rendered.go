@@ -101,7 +101,8 @@ func (r *run) saidTogether(f diag.Finding) bool {
 	return r.isForeign() && !excluded && file != nil && len(file.ignores) == 0
 }
 
-// chartsElsewhere merges the findings about HelmReleases whose charts are not wholly in the repo, and whose objects are therefore not checked.
+// chartsElsewhere merges the findings about HelmReleases whose charts are not wholly in the repo, and whose objects are therefore not
+// checked.
 func chartsElsewhere(all diag.Findings) diag.Findings {
 	if len(all) < 2 {
 		return all

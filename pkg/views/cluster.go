@@ -26,8 +26,8 @@ func Cluster(c *fleetrepo.Cluster) View {
 	}{"1", c}, func(p *Page) error { return clusterView(p.Out, c) }}
 }
 
-// Pools is the output of `fleetctl pool list`: the pools of some of all clusters, and the problems in the files of others. If the reader has
-// named the one cluster, the name of a pool is enough; otherwise commands call a pool by two names, that of its cluster and its own.
+// Pools is the output of `fleetctl pool list`: the pools of some of all clusters, and the problems in the files of others. If the reader
+// has named the one cluster, the name of a pool is enough; otherwise commands call a pool by two names, that of its cluster and its own.
 func Pools(some, all []fleetrepo.Cluster, problems diag.Findings, ofNamed bool) View {
 	rows := []clusterPool{}
 	clusters := clusterTable(all)

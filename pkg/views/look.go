@@ -66,7 +66,10 @@ func Why(r *why.Report) View {
 }
 
 func style(p *Page) status.Style {
-	return status.Style{Good: ui.Painter(p.Streams, ui.Good), Bad: ui.Painter(p.Streams, ui.Bad), Dim: ui.Painter(p.Streams, ui.Dim), Wide: p.Format == ui.Wide}
+	return status.Style{
+		Good: ui.Painter(p.Streams, ui.Good), Bad: ui.Painter(p.Streams, ui.Bad), Dim: ui.Painter(p.Streams, ui.Dim),
+		Wide: p.Format == ui.Wide,
+	}
 }
 
 // Doctor is what `fleetctl doctor` shows.

@@ -211,5 +211,6 @@ func (f *generatedFile) summary(name string) string {
 		return ""
 	}
 	f.told = true
-	return fmt.Sprintf("%s%s, %s of %s, from %s; -v shows them\n", beginsSummary, plain.Count(f.objects, "object"), f.total.lines(), f.of, name)
+	return fmt.Sprintf("%s%s, %s of %s, from %s; -v shows them\n", beginsSummary, plain.Count(f.objects, "object"), f.total.lines(),
+		f.of, name)
 }

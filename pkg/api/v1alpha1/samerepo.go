@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// publicForges are the hosts that take the paths of repositories in any case. Other hosts of the same forges may not be what their names say.
+// publicForges are the hosts that take the paths of repositories in any case. Other hosts of the same forges may not be what their names
+// say.
 var publicForges = map[string]bool{
 	"github.com": true, "gitlab.com": true, "bitbucket.org": true, "codeberg.org": true, azureHost: true,
 }
@@ -22,8 +23,8 @@ var sshOn443 = map[string]string{
 // ports only if both URLs use the same protocol. It knows the further addresses of public forges, and that they ignore the case of paths.
 func SameRepository(a, b string) bool { return sameRepository(a, b, false) }
 
-// SeemsSameRepository is SameRepository, but also ignores the case of paths on hosts whose names only suggest a forge. It serves reports. It
-// must not decide who gets credentials, or what a fleet owns.
+// SeemsSameRepository is SameRepository, but also ignores the case of paths on hosts whose names only suggest a forge. It serves reports.
+// It must not decide who gets credentials, or what a fleet owns.
 func SeemsSameRepository(a, b string) bool { return sameRepository(a, b, true) }
 
 func sameRepository(a, b string, guess bool) bool {
