@@ -37,6 +37,9 @@ var withFlag = regexp.MustCompile("`(fleetctl [^`\n]*)`((?:(?:,| and| or|, and|,
 // flagAlone finds a flag in a hint that is in no command.
 var flagAlone = regexp.MustCompile(`(?:^|[ (])--([a-z][a-z-]*)`)
 
+// ofGit finds a command of Git, whose flags are others.
+var ofGit = regexp.MustCompile(`\bgit [a-z]`)
+
 // TestCommandsInHints holds every command that a hint, a note, a next step or a help text names against the real ones: whoever reads one
 // types it. It also holds the flags that a text names behind a command against that command's, and those that a hint names alone against
 // the flags of all commands.
@@ -105,6 +108,9 @@ func hintOf(n ast.Node) string {
 		return ""
 	}
 	hint, _ := textOf(call.Args[0])
+	if ofGit.MatchString(hint) {
+		return ""
+	}
 	return hint
 }
 

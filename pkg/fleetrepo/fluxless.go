@@ -69,7 +69,7 @@ func (r *Repo) givesFlux(t scaffold.FeatureTarget, instead string) string {
 	if r.cannotApply(name) {
 		return "its flavour cannot run Flux: " + instead
 	}
-	return "`" + diag.ShellCommand("fleetctl", "cluster", "flux", name) + "` gives it one; or " + instead
+	return "`" + diag.ShellCommand("fleetctl", "cluster", "flux", name, "--flux", "own") + "` gives it one; or " + instead
 }
 
 // lacksFlux tells whether a cluster's API server knows none of Flux's kinds. A cluster that gets them in another way than by a Flux of its

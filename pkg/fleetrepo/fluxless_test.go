@@ -29,7 +29,7 @@ func TestFluxOnTheClusterItself(t *testing.T) {
 	}{
 		"all of an environment": {
 			map[string]string{dev + "edge/flux.yaml": remote}, enable("web", inDev),
-			"feature web needs a Flux on the cluster itself, and cluster edge of dev has none", "`fleetctl cluster flux dev/edge`", "",
+			"feature web needs a Flux on the cluster itself, and cluster edge of dev has none", "`fleetctl cluster flux dev/edge --flux own`", "",
 		},
 		"some of an environment": {
 			map[string]string{dev + "edge/flux.yaml": remote, dev + "shop/flux.yaml": own}, enable("web", inDev), "", "",
@@ -39,7 +39,7 @@ func TestFluxOnTheClusterItself(t *testing.T) {
 			nil, enable("web", onEdge), "feature web needs a Flux on the cluster itself, and cluster edge has none", "`helm template`", "",
 		},
 		"a single cluster through the management cluster": {
-			map[string]string{dev + "edge/flux.yaml": remote}, enable("web", onEdge), "cluster edge has none", "`fleetctl cluster flux dev/edge`", "",
+			map[string]string{dev + "edge/flux.yaml": remote}, enable("web", onEdge), "cluster edge has none", "`fleetctl cluster flux dev/edge --flux own`", "",
 		},
 		"a single cluster with one":  {map[string]string{dev + "edge/flux.yaml": own}, enable("web", onEdge), "", "", ""},
 		"the operator brings it":     {map[string]string{dev + "edge/namespaced/flux.yaml": operator}, enable("web", onEdge), "", "", ""},

@@ -81,7 +81,7 @@ func (r *run) givesOwnFlux(t target, clusters []*cluster) string {
 		case r.withoutFlux(c):
 			return fmt.Sprintf("flavour %s cannot run Flux: %s", c.declared.Flavour, instead)
 		default:
-			return "`" + diag.ShellCommand("fleetctl", "cluster", "flux", c.environment+"/"+c.name) +
+			return "`" + diag.ShellCommand("fleetctl", "cluster", "flux", c.environment+"/"+c.name, "--flux", "own") +
 				"` gives the cluster a Flux of its own; or " + instead
 		}
 	}
