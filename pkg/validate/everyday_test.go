@@ -36,8 +36,9 @@ func slips() []slip {
 		ingress, notify   = "networking.k8s.io/v1", "notification.toolkit.fluxcd.io/"
 		own               = "spec:\n  interval: 10m\n  prune: true\n  path: ./features/NAME\n  suspend: true\n" +
 			"  sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}\n"
-		release = "spec:\n  interval: 10m\n  chartRef: {kind: HelmChart, name: staging-in-memory, namespace: flux-system}\n  suspend: true\n"
-		cpu     = "  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: known}\n"
+		release = "spec:\n  interval: 10m\n  chartRef: {kind: HelmChart, name: staging-in-memory, namespace: flux-system}\n  suspend: true\n" +
+			"  values: {kubernetesVersion: v1.36.3}\n"
+		cpu = "  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: known}\n"
 	)
 	return []slip{
 		{
@@ -176,7 +177,7 @@ func slips() []slip {
 // around is what the manifests refer to.
 const around = `apiVersion: v1
 kind: Namespace
-metadata: {name: charts}
+metadata: {name: charts, annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}}
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -276,6 +277,9 @@ func TestEverydaySlips(t *testing.T) {
 		if ok && f.Rule == all[i].rule && f.Line > 0 && strings.Contains(strings.Split(files[f.File], "\n")[f.Line-1], all[i].at) {
 			found[i] = true
 			continue
+		}
+		if strings.HasSuffix(f.Summary, ": this is rendered without it") {
+			continue // what the render of a HelmRelease lacks, besides the error that is planted
 		}
 		what := ""
 		if ok {

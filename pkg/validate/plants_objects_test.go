@@ -54,7 +54,8 @@ func plantsInObjects() []plant {
 		{
 			name: "production on a branch, on the cluster itself", rule: RuleProduction, file: "features/source/source.yaml", at: "ref:",
 			more: func(files map[string]string) {
-				files["features/source/source.yaml"] = strings.NewReplacer("name: release", "name: flux-system", "tag: v1.0.0", "branch: main").Replace(
+				files["features/source/source.yaml"] = strings.NewReplacer("name: release", "name: flux-system", "tag: v1.0.0", "branch: main",
+					"kind: GitRepository", "kind: GitRepository # fleetctl:ignore missing-controller this is about the branch").Replace(
 					files[mgmt+"sources/release/gitrepository.yaml"])
 				files[clusters+"production/two/flux.yaml"] =
 					"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: two-source, namespace: two}\nspec:\n  interval: " +
