@@ -74,8 +74,8 @@ Clusters that do not answer, or that there is no time to ask, are counted, and a
 With the name of a workload cluster, status shows this cluster in detail: the Cluster, its provider's objects and all objects below them,
 the conditions that are not as they should be, and the last events. "fleetctl why CLUSTER" looks for the first cause.
 
--o wide also shows API servers, nodes and whole revisions, and of one cluster all conditions. -o name prints the names alone: of the workload
-clusters, of one cluster's objects, or with --all of the management clusters.
+-o wide also shows API servers, nodes and whole revisions, and of one cluster all conditions. -o name prints the names alone: of the
+workload clusters, of one cluster's objects, or with --all of the management clusters.
 
 With --all, status looks at every management cluster and standby of the fleet at the same time. Each gets one line,
 even if it does not answer. A warning names every workload cluster that two management clusters act on.

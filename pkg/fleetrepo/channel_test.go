@@ -180,7 +180,7 @@ func TestRunningEnvironmentWaitsForItsTag(t *testing.T) {
 				t.Errorf("after a promotion to the tag that lacks it: %s", follows())
 			}
 			e, err = r.Promote("release", "v0.2.0", "", os.DirFS(r.Dir))
-			if _, r = done(t, r, e, err); follows() != "release release" {
+			if _, r = done(t, r, e, err); follows() != "release"+" release" {
 				t.Errorf("after the promotion that brings it: %s", follows())
 			}
 		})

@@ -282,7 +282,8 @@ func TestTypeOfTheProviderToRemove(t *testing.T) {
 		return v1alpha1.Provider{Name: name, Type: of}
 	}
 	m := v1alpha1.ManagementCluster{Name: "mgmt", Providers: []v1alpha1.Provider{
-		{Name: "aws"}, named("in-cluster", v1alpha1.ProviderIPAM), named("kubeadm", v1alpha1.ProviderBootstrap),
+		{Name: "aws"},
+		named("in-cluster", v1alpha1.ProviderIPAM), named("kubeadm", v1alpha1.ProviderBootstrap),
 		named("kubeadm", v1alpha1.ProviderControlPlane), named("both", v1alpha1.ProviderAddon), named("both", v1alpha1.ProviderInfrastructure),
 	}}
 	for _, tc := range []struct {

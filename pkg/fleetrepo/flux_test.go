@@ -69,7 +69,11 @@ func TestSetFluxKeepsTheRest(t *testing.T) {
 		note    string
 	}{
 		"the mode, of a network": {
-			"docker", settings{"remote", "calico"}, settings{"", "cilium"}, "", settings{"remote", "cilium"},
+			"docker",
+			settings{"remote", "calico"},
+			settings{"", "cilium"},
+			"",
+			settings{"remote", "cilium"},
 			"The network of cluster edge changes from calico to cilium.",
 		},
 		"the network, of a mode":  {"docker", settings{"own", "cilium"}, settings{"remote", ""}, "calico", settings{"remote", "cilium"}, ""},

@@ -28,11 +28,13 @@ func TestFluxOnTheClusterItself(t *testing.T) {
 		err, hint, note string
 	}{
 		"all of an environment": {
-			map[string]string{dev + "edge/flux.yaml": remote}, enable("web", inDev),
+			map[string]string{dev + "edge/flux.yaml": remote},
+			enable("web", inDev),
 			"feature web needs a Flux on the cluster itself, and cluster edge of dev has none", "`fleetctl cluster flux dev/edge --flux own`", "",
 		},
 		"some of an environment": {
-			map[string]string{dev + "edge/flux.yaml": remote, dev + "shop/flux.yaml": own}, enable("web", inDev), "", "",
+			map[string]string{dev + "edge/flux.yaml": remote, dev + "shop/flux.yaml": own},
+			enable("web", inDev), "", "",
 			"These clusters of dev cannot run it, because they have no Flux of their own: edge.",
 		},
 		"a single cluster": {

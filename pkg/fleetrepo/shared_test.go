@@ -1,6 +1,7 @@
 package fleetrepo
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -113,9 +114,7 @@ func TestFirstClusterGetsWhatItsEnvironmentHas(t *testing.T) {
 				"tenants/" + cloud + "/dev/shop/kustomization.yaml":     "../../common/shop",
 				"providers/" + tc.home + "/clusters/dev/x/cluster.yaml": "name: x\n",
 			}
-			for file, part := range tc.want {
-				want[file] = part
-			}
+			maps.Copy(want, tc.want)
 			for file, part := range want {
 				if content, err := r.read(file); err != nil || !strings.Contains(string(content), part) {
 					t.Errorf("%s: %v\n%s\nwant in it: %s", file, err, content, part)

@@ -139,8 +139,11 @@ func fits(d *chart.Dependency, files []*archive.BufferedFile) error {
 		Version string `json:"version"`
 	}
 	for _, f := range files {
-		if f.Name == chartFile && yaml.Unmarshal(f.Data, &says) != nil {
-			return nil // who loads it says what is wrong
+		if f.Name != chartFile {
+			continue
+		}
+		if err := yaml.Unmarshal(f.Data, &says); err != nil {
+			return nil //nolint:nilerr // who loads it says what is wrong
 		}
 	}
 	wanted, err := semver.NewConstraint(d.Version)

@@ -281,42 +281,51 @@ func TestProtectionOfManifests(t *testing.T) {
 	}{
 		"all protected": {plainly{}, away, runs},
 		"only a template open": {
-			plainly{open: []string{"AWSMachineTemplate"}}, away,
+			plainly{open: []string{"AWSMachineTemplate"}},
+			away,
 			runs,
 		},
 		"only the Cluster protected": {
-			plainly{open: everything}, away,
+			plainly{open: everything},
+			away,
 			"deletes parts of cluster dev/edge (5 machines): its Cluster stays, and Flux deletes what is not protected (1 AWSCluster, 1 " +
 				"KubeadmControlPlane, 1 MachineDeployment)",
 		},
 		"Flux prunes nothing": {
-			plainly{open: everything, notPruned: true}, plainly{without: []string{"all"}, notPruned: true},
+			plainly{open: everything, notPruned: true},
+			plainly{without: []string{"all"}, notPruned: true},
 			runs,
 		},
 		"the Cluster alone leaves": {
-			plainly{open: everything}, plainly{open: everything, without: []string{"Cluster"}},
+			plainly{open: everything},
+			plainly{open: everything, without: []string{"Cluster"}},
 			runs,
 		},
 		"an open pool leaves": {
-			plainly{open: everything}, plainly{open: everything, without: []string{"MachineDeployment"}},
+			plainly{open: everything},
+			plainly{open: everything, without: []string{"MachineDeployment"}},
 			"removes pool general of dev/edge (2 machines)",
 		},
 		"a protected pool leaves": {
-			plainly{}, plainly{without: []string{"MachineDeployment"}},
+			plainly{},
+			plainly{without: []string{"MachineDeployment"}},
 			"takes pool general of dev/edge (2 machines) out of the repo; it is protected, so it goes on to run, and nothing looks after it",
 		},
 		"opens the control plane": {
-			plainly{}, plainly{open: []string{"KubeadmControlPlane", "MachineDeployment"}},
+			plainly{},
+			plainly{open: []string{"KubeadmControlPlane", "MachineDeployment"}},
 			opens + "parts of it are no longer protected (1 KubeadmControlPlane); deleting its folder would then delete them",
 		},
 		"opens a pool": {plainly{}, plainly{open: []string{"MachineDeployment"}}, "changes 1 other object of dev: 1 MachineDeployment"},
 		"opens all": {
-			plainly{}, plainly{open: append([]string{"Cluster"}, everything...)},
+			plainly{},
+			plainly{open: append([]string{"Cluster"}, everything...)},
 			opens + "its Cluster is no longer protected, parts of it are no longer protected (1 AWSCluster, 1 KubeadmControlPlane); deleting its " +
 				"folder would then delete it\nchanges 1 other object of dev: 1 AWSCluster",
 		},
 		"Flux begins to prune": {
-			plainly{open: []string{"Cluster"}, notPruned: true}, plainly{open: []string{"Cluster"}},
+			plainly{open: []string{"Cluster"}, notPruned: true},
+			plainly{open: []string{"Cluster"}},
 			opens + "its Cluster is no longer protected; deleting its folder would then delete it\nchanges 1 other object of dev: 1 Kustomization",
 		},
 	} {

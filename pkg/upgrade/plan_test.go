@@ -152,7 +152,8 @@ func TestUndeclaredProviders(t *testing.T) {
 	p := &Plan{Components: []Component{
 		part("aws", "", "", "v2.13.0"), part("azure", "v1.20.0", "", "v1.20.0"), part("docker", "", "v1.14.2", "v1.14.2"),
 		part("gcp", "v1.12.0", "", "v1.13.1"), part("hetzner", "v1.1.0", "", ""), part("vsphere", "", "", ""),
-		part("unlisted", "v1.0.0", "", ""), {Name: "aws", Type: TypeFeature, Newest: "1.0.0"},
+		part("unlisted", "v1.0.0", "", ""),
+		{Name: "aws", Type: TypeFeature, Newest: "1.0.0"},
 	}}
 	var listed []v1alpha1.Provider
 	for _, name := range []string{"aws", "azure", "docker", "gcp", "hetzner", "vsphere"} {
@@ -160,7 +161,8 @@ func TestUndeclaredProviders(t *testing.T) {
 	}
 	infrastructure := v1alpha1.ComponentType(v1alpha1.ProviderInfrastructure)
 	want := []fleetrepo.Version{
-		{Name: "aws", Type: infrastructure, To: "v2.13.0"}, {Name: "azure", Type: infrastructure, To: "v1.20.0"},
+		{Name: "aws", Type: infrastructure, To: "v2.13.0"},
+		{Name: "azure", Type: infrastructure, To: "v1.20.0"},
 		{Name: "hetzner", Type: infrastructure, To: "v1.1.0"},
 	}
 	if got := p.undeclared(listed); !slices.Equal(got, want) {

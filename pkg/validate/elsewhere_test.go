@@ -23,9 +23,12 @@ func TestSecretsOfOthers(t *testing.T) {
 		has, wants string
 		severity   diag.Severity
 	}{
-		{"tenant-a-auth", "tenant-b-auth", diag.SeverityWarning}, {"db-credentials-dev", "db-credentials-prod", diag.SeverityWarning},
-		{"s3-backup-eu", "s3-backup-us", diag.SeverityWarning}, {"cluster-1", "cluster-2", diag.SeverityWarning},
-		{"charts-auth", "chart-auth", diag.SeverityError}, {"charts-auth", "charts-atuh", diag.SeverityError},
+		{"tenant-a-auth", "tenant-b-auth", diag.SeverityWarning},
+		{"db-credentials-dev", "db-credentials-prod", diag.SeverityWarning},
+		{"s3-backup-eu", "s3-backup-us", diag.SeverityWarning},
+		{"cluster-1", "cluster-2", diag.SeverityWarning},
+		{"charts-auth", "chart-auth", diag.SeverityError},
+		{"charts-auth", "charts-atuh", diag.SeverityError},
 	} {
 		found := ofRule(validate(t, secretPair(c.has, c.wants), knownKinds(t)).Findings, RuleMissingSecret)
 		if len(found) != 1 || found[0].Severity != c.severity ||

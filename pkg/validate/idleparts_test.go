@@ -31,9 +31,9 @@ func TestWhatComponentsAimAt(t *testing.T) {
 	for name, c := range map[string]struct{ component, says string }{
 		"what both have":    {patch("front"), ""},
 		"what one has":      {patch("back"), ""},
-		"what none has":     {patch("bakc"), "patches[0] changes nothing: no object is Deployment bakc"},
+		"what none has":     {patch("bakk"), "patches[0] changes nothing: no object is Deployment bakk"},
 		"an image of one":   {"images:\n- {name: registry.example.com/acme/back, newTag: v2}\n", ""},
-		"an image of none":  {"images:\n- {name: registry.example.com/acme/bakc, newTag: v2}\n", "images[0] changes nothing"},
+		"an image of none":  {"images:\n- {name: registry.example.com/acme/bakk, newTag: v2}\n", "images[0] changes nothing"},
 		"a kind of nothing": {"patches:\n- target: {kind: Deploymnet}\n" + twoMore, "patches[0] changes nothing: no object is Deploymnet"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestWhatComponentsAimAt(t *testing.T) {
 			}
 		})
 	}
-	files := componentRepo(patch("bakc"))
+	files := componentRepo(patch("bakk"))
 	files["app/first/kustomization.yaml"] += "patches:\n- patch: |\n    $patch: delete\n    apiVersion: apps/v1\n    kind: Deployment\n" +
 		"    metadata: {name: front, namespace: default}\n"
 	if found := ofRule(validate(t, files, knownKinds(t)).Findings, RulePatch); len(found) > 0 {
@@ -121,13 +121,12 @@ func TestWhatPostRenderersAimAt(t *testing.T) {
 
 // A HelmRelease of a base may have other values in each overlay: what one of the charts makes is not aimed at in vain.
 func TestWhatBasesAimAt(t *testing.T) {
-	for target, wrong := range map[string]bool{"more": false, "mroe": true} {
+	for target, wrong := range map[string]bool{"more": false, "moree": true} {
 		files := postRenderedRepo()
 		files["app/base/kustomization.yaml"] = "resources: [release.yaml]\n"
 		files["app/base/release.yaml"] = postRendered("{kind: ConfigMap, name: " + target + "}")
 		for name, more := range map[string]string{"with": "true", "without": "false"} {
-			files["clusters/"+name+"/flux-system/gotk-sync.yaml"] =
-				strings.ReplaceAll(files["clusters/mgmt/flux-system/gotk-sync.yaml"], "clusters/mgmt", "clusters/"+name)
+			files["clusters/"+name+"/flux-system/gotk-sync.yaml"] = strings.ReplaceAll(files["clusters/mgmt/flux-system/gotk-sync.yaml"], "clusters/mgmt", "clusters/"+name)
 			files["clusters/"+name+"/app.yaml"] = kustomizationOf("app", "./app/"+name, "{kind: GitRepository, name: flux-system}")[4:]
 			files["app/"+name+"/kustomization.yaml"] = "resources: [../base]\npatches:\n- patch: |\n    apiVersion: helm.toolkit.fluxcd.io/v2\n" +
 				"    kind: HelmRelease\n    metadata: {name: web, namespace: default}\n    spec: {values: {more: " + more + "}}\n"

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -36,9 +37,7 @@ func TestFilesThatGitIgnores(t *testing.T) {
 		"terraform/.terraform/modules/m.yml": "a: [b\n",
 		"infra/.terraform/values.yaml":       "a: %{ for }\n",
 	}
-	for name, content := range ignored {
-		files[name] = content
-	}
+	maps.Copy(files, ignored)
 	files[".gitignore"] = "*.kubeconfig\nlocal.yaml\n.terraform/\ntracked.yaml\n/.cache/\nfleet.yaml\n"
 	dir := write(t, files)
 	gittest.Git(t, dir, "init", "-q", "-b", "main")

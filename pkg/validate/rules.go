@@ -119,7 +119,8 @@ func rules() []rule {
 		},
 		{ID: RuleMissingCRDs, Severity: diag.SeverityWarning, Summary: "The CRDs of every provider are available."},
 		{
-			ID: RuleController, Severity: diag.SeverityWarning, Summary: "Flux runs, with the controller of each kind, where an object of Flux is applied.",
+			ID: RuleController, Severity: diag.SeverityWarning,
+			Summary: "Flux runs, with the controller of each kind, where an object of Flux is applied.",
 			check: func(r *run, j *judged) diag.Findings {
 				return append(r.checkControllers(j.schemas, j.checked), r.checkFluxless(j)...)
 			},

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/fleetctl/fleetctl/pkg/diag"
@@ -11,7 +12,8 @@ const jinja = "{% if a %}\nname: {{ b }}\n{% endif %}\n"
 // A file that Flux does not read may be a template of another program. It is no error, and nothing else goes unsaid because of it.
 func TestFilesThatFluxDoesNotRead(t *testing.T) {
 	base := rawRepo()
-	base["infra/kustomization.yaml"] = "resources: [classy.yaml]\nconfigMapGenerator:\n- name: dashboards\n  namespace: classy\n  files: [config.yaml]\n"
+	base["infra/kustomization.yaml"] = "resources: [classy.yaml]\nconfigMapGenerator:\n" +
+		"- name: dashboards\n  namespace: classy\n  files: [config.yaml]\n"
 	base["infra/config.yaml"] = "a: b\n"
 	for _, c := range clouds {
 		delete(base, c.file())
@@ -52,10 +54,7 @@ func TestFilesThatFluxDoesNotRead(t *testing.T) {
 		"a Flux Kustomization": {file: "clusters/mgmt/infra.yaml", content: jinja, severity: diag.SeverityError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := map[string]string{}
-			for name, content := range base {
-				files[name] = content
-			}
+			files := maps.Clone(base)
 			if c.change != nil {
 				c.change(files)
 			}
@@ -87,9 +86,7 @@ func TestFilesThatFluxDoesNotRead(t *testing.T) {
 
 	// What is wrong beside it is still said, and a comment silences the warning.
 	files := map[string]string{"infra/forgotten.yaml": "# fleetctl:ignore syntax a template of Ansible\n" + jinja}
-	for name, content := range base {
-		files[name] = content
-	}
+	maps.Copy(files, base)
 	files["infra/kustomization.yaml"] = "resources: [classy.yaml]\npatches:\n- target: {kind: Nothing}\n  patch: |\n" +
 		"    - {op: add, path: /a, value: b}\n"
 	result := validate(t, files, knownKinds(t))
