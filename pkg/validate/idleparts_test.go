@@ -126,7 +126,8 @@ func TestWhatBasesAimAt(t *testing.T) {
 		files["app/base/kustomization.yaml"] = "resources: [release.yaml]\n"
 		files["app/base/release.yaml"] = postRendered("{kind: ConfigMap, name: " + target + "}")
 		for name, more := range map[string]string{"with": "true", "without": "false"} {
-			files["clusters/"+name+"/flux-system/gotk-sync.yaml"] = strings.ReplaceAll(files["clusters/mgmt/flux-system/gotk-sync.yaml"], "clusters/mgmt", "clusters/"+name)
+			sync := files["clusters/mgmt/flux-system/gotk-sync.yaml"]
+			files["clusters/"+name+"/flux-system/gotk-sync.yaml"] = strings.ReplaceAll(sync, "clusters/mgmt", "clusters/"+name)
 			files["clusters/"+name+"/app.yaml"] = kustomizationOf("app", "./app/"+name, "{kind: GitRepository, name: flux-system}")[4:]
 			files["app/"+name+"/kustomization.yaml"] = "resources: [../base]\npatches:\n- patch: |\n    apiVersion: helm.toolkit.fluxcd.io/v2\n" +
 				"    kind: HelmRelease\n    metadata: {name: web, namespace: default}\n    spec: {values: {more: " + more + "}}\n"
