@@ -17,8 +17,9 @@ import (
 // A cluster without a Flux of its own knows none of Flux's kinds. If the management cluster's Flux applied such an object there, it would
 // report an error for ever, and apply nothing of what comes with the object.
 
-// checkFlux returns an error if a single cluster that is to get objects of Flux has no Flux for them, and if no cluster of an environment
-// that is to get them has one. If some clusters of an environment have none, it adds a note. what names the objects for people, and instead
+// checkFlux returns an error if a single cluster that is to get objects of Flux cannot run them, or leaves Flux to the management cluster,
+// and if no cluster of an environment that is to get them has a Flux of its own. It adds a note if a single cluster has no Flux yet, and if
+// some clusters of an environment have none. what names the objects for people, and instead
 // is what else the user can do.
 func (r *Repo) checkFlux(e *Edit, what, instead string, targets []scaffold.FeatureTarget) error {
 	places, err := r.places("")
@@ -38,6 +39,9 @@ func (r *Repo) checkFlux(e *Edit, what, instead string, targets []scaffold.Featu
 			return err
 		case !lacks:
 			able[t.Environment] = true
+		case single && !r.runsFlux(t) && !r.cannotApply(t.Environment+"/"+t.Cluster): // as before the first init
+			e.Notes = append(e.Notes, fmt.Sprintf("Cluster %s runs no Flux of its own yet, which %s needs: %s.", t.Cluster, what,
+				r.givesFlux(t, instead)))
 		case single:
 			return diag.Errorf(r.givesFlux(t, instead), "%s needs a Flux on the cluster itself, and cluster %s has none", what, t.Cluster)
 		default:

@@ -38,7 +38,7 @@ func TestFluxOnTheClusterItself(t *testing.T) {
 			"These clusters of dev cannot run it, because they have no Flux of their own: edge.",
 		},
 		"a single cluster": {
-			nil, enable("web", onEdge), "feature web needs a Flux on the cluster itself, and cluster edge has none", "`helm template`", "",
+			nil, enable("web", onEdge), "", "", "Cluster edge runs no Flux of its own yet, which feature web needs: `fleetctl cluster flux dev/edge",
 		},
 		"a single cluster through the management cluster": {
 			map[string]string{dev + "edge/flux.yaml": remote}, enable("web", onEdge), "cluster edge has none", "`fleetctl cluster flux dev/edge --flux own`", "",
