@@ -29,7 +29,7 @@ func (r *Repo) Choices() []string {
 	if err != nil {
 		return nil
 	}
-	called := r.calledAmong(places)
+	called := calledAmong(places)
 	names := make([]string, 0, len(places))
 	for _, p := range places {
 		names = append(names, called(p))
@@ -38,7 +38,7 @@ func (r *Repo) Choices() []string {
 }
 
 // calledAmong returns what gives the clusters of all places the names that commands take.
-func (r *Repo) calledAmong(all []place) func(p place) string {
+func calledAmong(all []place) func(p place) string {
 	times := map[string]int{}
 	for _, p := range all {
 		times[p.name()]++
@@ -47,7 +47,7 @@ func (r *Repo) calledAmong(all []place) func(p place) string {
 		if times[p.name()] < 2 {
 			return p.name()
 		}
-		return r.called(p.environment, p.name())
+		return p.environment + "/" + p.name()
 	}
 }
 

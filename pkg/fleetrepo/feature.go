@@ -41,7 +41,7 @@ func (r *Repo) Features() ([]Feature, error) {
 		return nil, err
 	}
 	charts, _ := r.FeatureCharts() // files that cannot be read name no chart; validate says why
-	called := r.calledAmong(places)
+	called := calledAmong(places)
 	all := make([]Feature, 0, len(names))
 	for _, name := range names {
 		f := Feature{Name: name, Environments: []string{}, Partly: []string{}, Clusters: []string{}, ManagementClusters: []string{}}

@@ -56,7 +56,7 @@ func (r *Repo) Networks() ([]Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	called := r.calledAmong(places)
+	called := calledAmong(places)
 	for _, p := range places {
 		if n := at[r.networkOf(p)]; n != nil {
 			n.Clusters = append(n.Clusters, called(p))

@@ -54,7 +54,7 @@ func (r *Repo) renotify(e *Edit, m *v1alpha1.ManagementCluster, now noticed) err
 			return err
 		}
 		if ours {
-			e.Changes.Write(wanted)
+			r.writeText(&e.Changes, wanted)
 		} else if missing := notNamed(there, wanted); len(missing) > 0 {
 			e.LeftAlone = append(e.LeftAlone, fmt.Sprintf("%s is left alone: somebody has changed it. Add the %s to its event sources.", file,
 				strings.Join(missing, " and the ")))
